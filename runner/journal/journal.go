@@ -1,0 +1,129 @@
+// Package journal keeps what a run measured: an append-only file of JSON
+// lines, one record a line, from which every report can be made again.
+//
+// runner writes it (a header first, a line for each trial, an end); report
+// reads it. It knows nothing of how a trial was taken or will be judged.
+package journal
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// Version is the format of the lines that this package writes.
+const Version = 1
+
+// Header is the first line: what was run, on what, by which plan.
+type Header struct {
+	Version  int             `json:"version"`
+	ID       string          `json:"id"`
+	Tool     string          `json:"tool"` // Tandem's own version
+	Started  time.Time       `json:"started"`
+	Seed     uint64          `json:"seed"`
+	Spec     json.RawMessage `json:"spec"`             // a spec.Spec
+	Filter   []string        `json:"filter,omitempty"` // the --scenario globs of the run
+	Same     bool            `json:"same,omitempty"`   // every candidate was a copy of the baseline
+	Host     Host            `json:"host"`
+	Arms     []Arm           `json:"arms"` // in plan order, the baseline first
+	Rows     []string        `json:"rows"` // IDs of the planned scenarios, in spec order
+	Copies   int             `json:"copies"`
+	Looks    []int           `json:"looks"` // blocks after which the table is looked at
+	Shard    string          `json:"shard,omitempty"`
+	Pins     Pins            `json:"pins"`
+	Warnings []string        `json:"warnings,omitempty"`
+}
+
+// Arm is what an arm turned out to be.
+type Arm struct {
+	Name     string            `json:"name"`
+	Label    string            `json:"label,omitempty"`
+	Source   string            `json:"source"`             // as the spec names it, "git main" or "dir ."
+	Revision string            `json:"revision,omitempty"` // commit hash
+	Dirty    bool              `json:"dirty,omitempty"`    // uncommitted changes were part of it
+	Digest   string            `json:"digest,omitempty"`   // of the built tree
+	Cached   bool              `json:"cached,omitempty"`   // the build came from the cache
+	Versions map[string]string `json:"versions,omitempty"`
+}
+
+// Host is the machine, as far as it can be read.
+type Host struct {
+	CPU        string `json:"cpu"`
+	Cores      int    `json:"cores"` // logical CPUs usable by this process
+	Kernel     string `json:"kernel"`
+	OS         string `json:"os"`
+	Arch       string `json:"arch"`
+	MemTotal   int64  `json:"mem_total,omitempty"` // bytes
+	Governor   string `json:"governor,omitempty"`
+	SMT        bool   `json:"smt,omitempty"`
+	Hypervisor string `json:"hypervisor,omitempty"`
+	Container  string `json:"container,omitempty"`
+}
+
+// Pins are the CPUs that were used; empty means unpinned.
+type Pins struct {
+	Server string `json:"server,omitempty"`
+	Load   string `json:"load,omitempty"`
+	Idle   string `json:"idle,omitempty"` // left idle on purpose
+}
+
+// Trial is the record of one window: what one copy of one arm did in one
+// block under one scenario. Metrics are in base units: seconds, bytes, 1/s.
+type Trial struct {
+	Block    int                `json:"block"` // from 0
+	Scenario string             `json:"scenario"`
+	Arm      string             `json:"arm"`
+	Copy     int                `json:"copy"` // from 0
+	Slot     int                `json:"slot"` // this copy's place in the order of starts
+	Started  time.Time          `json:"started"`
+	Elapsed  float64            `json:"elapsed"` // measured seconds, the sum of the counted turns
+	Turns    int                `json:"turns,omitempty"`
+	Metrics  map[string]float64 `json:"metrics"`
+	Errors   []ErrorCount       `json:"errors,omitempty"`
+	Latency  []byte             `json:"latency,omitempty"` // HDR histogram, V2 compressed encoding, nanoseconds
+	Audit    Audit              `json:"audit"`
+	Invalid  string             `json:"invalid,omitempty"`  // why it does not count; the whole block of the row is left out with it
+	Warnings []string           `json:"warnings,omitempty"` // what qualifies it
+}
+
+// ErrorCount is one class of failed requests.
+type ErrorCount struct {
+	Class string   `json:"class"`
+	Count int64    `json:"count"`
+	First []string `json:"first,omitempty"` // the first three, verbatim
+}
+
+// Audit is the outside evidence on a window: what else the machine did.
+type Audit struct {
+	Steal          float64 `json:"steal"`                     // share of the run's time that the hypervisor took from our CPUs
+	GeneratorBusy  float64 `json:"generator_busy"`            // generator CPU seconds per second
+	Involuntary    int64   `json:"involuntary,omitempty"`     // involuntary context switches of the generator
+	Discarded      int     `json:"discarded,omitempty"`       // cycles left out, for all copies alike
+	Cycles         int     `json:"cycles,omitempty"`          // cycles run
+	OthersCPU      float64 `json:"others_cpu,omitempty"`      // CPU seconds per second of other processes on our CPUs
+	SoloRPS        float64 `json:"solo_rps,omitempty"`        // requests per second in a window of its own, at the end of the warm-up
+	LittleMismatch float64 `json:"little_mismatch,omitempty"` // |rps * mean latency / mean in flight - 1|
+}
+
+// Check is the record of the request sent to every copy before any load.
+type Check struct {
+	Block    int    `json:"block"`
+	Scenario string `json:"scenario"`
+	Outcome  string `json:"outcome"`          // ok, incomparable or failed
+	Reason   string `json:"reason,omitempty"` // what differed, and where
+	Arm      string `json:"arm,omitempty"`    // the arm it concerns, if one
+}
+
+// BlockEnd closes a block.
+type BlockEnd struct {
+	Block  int       `json:"block"`
+	Ended  time.Time `json:"ended"`
+	Failed string    `json:"failed,omitempty"`
+}
+
+// End is the last line of a run that ended by itself.
+type End struct {
+	Ended    time.Time `json:"ended"`
+	Reason   string    `json:"reason"` // settled, blocks, budget, interrupted, failed
+	Detail   string    `json:"detail,omitempty"`
+	Warnings []string  `json:"warnings,omitempty"`
+}
