@@ -20,6 +20,9 @@ type Target struct {
 	Name string    // "base#0", for errors
 	Addr string    // host:port
 	Vars spec.Vars // what templates of the scenario may name: port, host, url, arm, copy, cpu
+	Dir  string    // the copy's tree, where its commands run; empty: the current folder
+	Env  []string  // the copy's whole environment, as NAME=value; nil: an empty one
+	CPUs []int     // CPUs that processes of the copy are pinned to; empty: not pinned
 }
 
 // Driver makes loads of one kind of scenario.
