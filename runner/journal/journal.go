@@ -108,10 +108,28 @@ type Audit struct {
 type Check struct {
 	Block    int    `json:"block"`
 	Scenario string `json:"scenario"`
-	Outcome  string `json:"outcome"`          // ok, incomparable or failed
+	Outcome  string `json:"outcome"`          // one of the Check constants
 	Reason   string `json:"reason,omitempty"` // what differed, and where
 	Arm      string `json:"arm,omitempty"`    // the arm it concerns, if one
 }
+
+// The outcomes of a check.
+const (
+	CheckOK           = "ok"
+	CheckIncomparable = "incomparable" // the arms answer differently, or not as expected
+	CheckFailed       = "failed"       // a copy did not answer, or with an error
+	CheckNew          = "new"          // only the candidate has the scenario
+	CheckRemoved      = "removed"      // only the baseline has it
+)
+
+// The reasons for which a run ends.
+const (
+	EndSettled     = "settled"     // every judged row is marked or the same
+	EndBlocks      = "blocks"      // the plan is done
+	EndBudget      = "budget"      // the plan's budget or the deadline is used up
+	EndInterrupted = "interrupted" // by a signal
+	EndFailed      = "failed"      // something could not be measured
+)
 
 // BlockEnd closes a block.
 type BlockEnd struct {
@@ -123,7 +141,7 @@ type BlockEnd struct {
 // End is the last line of a run that ended by itself.
 type End struct {
 	Ended    time.Time `json:"ended"`
-	Reason   string    `json:"reason"` // settled, blocks, budget, interrupted, failed
+	Reason   string    `json:"reason"` // one of the End constants
 	Detail   string    `json:"detail,omitempty"`
 	Warnings []string  `json:"warnings,omitempty"`
 }
