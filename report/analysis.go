@@ -32,6 +32,7 @@ const (
 type Analysis struct {
 	Header   *journal.Header
 	Spec     *spec.Spec
+	SpecSide string // where Spec came from: "run" (kept in the journal) or "given"
 	Finished time.Time
 	Partial  string // why the run ended before its plan did; "" where it did not
 
@@ -45,6 +46,8 @@ type Analysis struct {
 
 	Warnings []string
 	Outcome  Outcome
+
+	endReason string // the journal's; "" for a run without an end
 }
 
 // Row is one scenario and one metric, one candidate against the baseline.
@@ -55,7 +58,7 @@ type Row struct {
 	Metric   string
 	Unit     string // s, B, 1/s, ratio or ""
 	Better   string // higher or lower
-	Judged   bool   // false: shown, and never marked
+	Judged   bool   // false: shown, with Ratio, PerBlock and Range, and never marked
 	Control  bool
 
 	Base Side
@@ -74,11 +77,15 @@ type Row struct {
 	Blocks     int        // blocks that count
 	Dropped    int        // blocks left out, for all copies alike
 
+	DropReasons []string // one for each dropped block
+
 	Verdict    Verdict
 	Marked     bool   // |change| > noise, or the threshold's mark expression
 	Reason     string // for the verdicts that need one
 	MoreBlocks int    // estimated further blocks that would settle an unsure row; 0: unknown or none
 	Warnings   []string
+	limited    bool // the generator was the limit: a ratio near one says nothing
+	undecided  bool // a gate of the row could not be evaluated
 }
 
 // Side is one arm's part of a row.
@@ -91,15 +98,17 @@ type Side struct {
 
 // GateResult is one threshold on one row.
 type GateResult struct {
-	Metric   string
-	Scenario string // scenario ID of the row
-	Arm      string // the candidate
-	Level    spec.Action
-	Source   string // the expression
-	Message  string
-	Reason   string // the figures that decided it, or why it could not be decided
-	Policy   string // the policy that decided it, where no expression did
-	Line     int    // of the spec
+	Threshold int // index of the threshold in the spec; -1 where a policy decided alone
+	Metric    string
+	Scenario  string // scenario ID of the row
+	Arm       string // the candidate
+	Level     spec.Action
+	Source    string // the expression
+	Message   string
+	Reason    string // the figures that decided it, or why it could not be decided
+	Policy    string // the policy that decided it, where no expression did
+	Undecided bool   // the expression could not be evaluated, which never passes
+	Line      int    // of the spec; 0 where a policy decided alone
 }
 
 // Promise is what the table's error rate means.

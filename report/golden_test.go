@@ -1,0 +1,126 @@
+package report
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"testing"
+
+	"github.com/tandem-bench/tandem/runner/journal"
+	"github.com/tandem-bench/tandem/spec"
+)
+
+func slower(arm, scenario string, by float64) func(string, string) float64 {
+	return func(a, s string) float64 {
+		if a == arm && s == scenario {
+			return math.Log1p(-by)
+		}
+		return 0
+	}
+}
+
+// worlds are the runs of which every format has a golden file.
+func worlds() map[string]*world {
+	out := map[string]*world{}
+
+	one := newWorld("http/hello-world")
+	out["one"] = one
+
+	moved := newWorld("http/hello-world", "http/json-post", "http/large-body")
+	moved.speed = slower("head", "http/json-post", 0.08)
+	moved.gates = []spec.Threshold{
+		{Metric: "rps", Scenario: "*", Fail: gate("worse > max(noise, 0.03)"), Message: "throughput fell by more than 3%", Line: 40},
+		{Metric: "latency.p99", Scenario: "*", Warn: gate("worse > noise"), Line: 44},
+	}
+	out["moved"] = moved
+
+	many := newWorld()
+	for i := range 500 {
+		many.scenarios = append(many.scenarios, httpScenario(fmt.Sprintf("route/%03d", i)))
+	}
+	many.judge, many.blocks = []string{"rps"}, 8
+	many.speed = slower("head", "route/123", 0.2)
+	out["many"] = many
+
+	hostile := newWorld("a|b `c` <script>alert(1)</script> @user #12", "\x1b[31mred\x1b[0m\nnew line", "[x](http://evil.example) www.evil.example :tada: \u202egnp.exe",
+		"日本語のとても長いシナリオの名前がここにあります", "very/long/"+string(bytes.Repeat([]byte("name/"), 40)))
+	hostile.arms[0].Label, hostile.arms[1].Label = "<b>v1</b>|", "v2 \x1b]0;owned\x07 @all"
+	out["hostile"] = hostile
+
+	failed := newWorld("ok", "few-invalid", "many-invalid", "missing", "not-the-same", "only-new", "gone")
+	failed.scenarios[5].Arms, failed.scenarios[6].Arms = []string{"head"}, []string{"base"}
+	failed.edit = func(t *journal.Trial) bool {
+		switch {
+		case t.Scenario == "missing" || t.Scenario == "not-the-same":
+			return false
+		case t.Scenario == "only-new":
+			return t.Arm == "head"
+		case t.Scenario == "gone":
+			return t.Arm == "base"
+		case t.Scenario == "few-invalid" && t.Arm == "head" && t.Copy == 1 && t.Block%6 == 2,
+			t.Scenario == "many-invalid" && t.Arm == "head" && t.Block%2 == 0:
+			t.Invalid = "12 requests failed: status 503"
+		}
+		return true
+	}
+	failed.finish = func(j *journal.Run) {
+		for i := range j.Checks {
+			if j.Checks[i].Scenario == "not-the-same" {
+				j.Checks[i].Outcome, j.Checks[i].Reason = journal.CheckIncomparable, "status 200 on base, 404 on head"
+			}
+		}
+	}
+	out["failed"] = failed
+
+	several := newWorld("http/hello-world", "http/json-post")
+	several.arms = append(several.arms, journal.Arm{Name: "next", Label: "next 5.0", Source: "git next", Revision: "9999ab", Digest: "sha256:cc"})
+	several.speed = slower("next", "http/hello-world", -0.12)
+	out["several"] = several
+
+	partial := newWorld("http/hello-world", "http/json-post")
+	partial.edit = func(t *journal.Trial) bool { return t.Block < 5 || (t.Block == 5 && t.Scenario == "http/hello-world") }
+	partial.finish = func(j *journal.Run) { j.Ends, j.End = j.Ends[:5], nil }
+	out["partial"] = partial
+
+	sweep := newWorld("http/hello-world")
+	for _, c := range []string{"16", "64", "256"} {
+		s := httpScenario("db")
+		s.Matrix = []spec.Axis{{Name: "c", Value: c}, {Name: "size", Value: "1kB"}}
+		sweep.scenarios = append(sweep.scenarios, s)
+	}
+	sweep.speed = slower("head", "db[c=256,size=1kB]", 0.15)
+	sweep.judge = []string{"rps", "cpu_per_request", "latency.p99"}
+	out["sweep"] = sweep
+	return out
+}
+
+// options are the ways in which each format is rendered.
+var goldenForms = []struct {
+	name, format string
+	o            RenderOptions
+}{
+	{"text", "text", RenderOptions{}},
+	{"80.text", "text", RenderOptions{Width: 80}},
+	{"ascii.text", "text", RenderOptions{Width: 100, ASCII: true}},
+	{"color.text", "text", RenderOptions{Color: true}},
+	{"md", "markdown", RenderOptions{}},
+	{"json", "json", RenderOptions{}},
+}
+
+func TestGolden(t *testing.T) {
+	for name, w := range worlds() {
+		t.Run(name, func(t *testing.T) {
+			a := analyze(t, w)
+			for _, f := range goldenForms {
+				if name == "many" && f.name != "80.text" && f.name != "md" {
+					continue // the others say the same at length
+				}
+				var b bytes.Buffer
+				if err := Write(&b, f.format, a, f.o); err != nil {
+					t.Fatal(err)
+				}
+				golden(t, name+"."+f.name, b.Bytes())
+			}
+		})
+	}
+}

@@ -1,0 +1,221 @@
+package report
+
+import (
+	"strings"
+
+	"github.com/mattn/go-runewidth"
+)
+
+// grid is a table of text: columns under heads, the first keys columns
+// naming the line.
+type grid struct {
+	heads []string
+	right []bool // columns aligned to the right
+	keys  int
+	lines []gridLine
+}
+
+type gridLine struct {
+	cells []gridCell
+	note  string // in place of the cells beyond the keys: why there are none
+	paint painter
+}
+
+type gridCell struct {
+	text  string
+	paint painter
+}
+
+// painter colours a text; nil leaves it.
+type painter func(string) string
+
+func (p painter) do(s string) string {
+	if p == nil {
+		return s
+	}
+	return p(s)
+}
+
+func text(s string) gridCell { return gridCell{text: s} }
+
+const gap = "  "
+
+// runes measures columns the same way whatever the reader's locale says.
+var runes = &runewidth.Condition{StrictEmojiNeutral: true}
+
+// render writes the grid in tables no wider than width (0: any), repeating
+// the key columns in each. Only where a single column beside the keys is
+// still too wide are the keys cut short, in the middle.
+func (g *grid) render(width int) string {
+	widths := g.widths()
+	if width > 0 {
+		g.fitKeys(widths, width)
+	}
+	var b strings.Builder
+	for start := g.keys; start < len(g.heads) || start == g.keys; {
+		end, total := start, 0
+		for k := range g.keys {
+			total += widths[k] + len(gap)
+		}
+		for end < len(g.heads) {
+			w := widths[end]
+			if end > start {
+				w += len(gap)
+			}
+			if width > 0 && end > start && total+w > width {
+				break
+			}
+			total += w
+			end++
+		}
+		if start > g.keys {
+			b.WriteByte('\n')
+		}
+		g.write(&b, widths, start, end, width)
+		if end == start {
+			break
+		}
+		start = end
+	}
+	return b.String()
+}
+
+func (g *grid) widths() []int {
+	widths := make([]int, len(g.heads))
+	for i, h := range g.heads {
+		widths[i] = runes.StringWidth(h)
+		for _, l := range g.lines {
+			if i < len(l.cells) {
+				widths[i] = max(widths[i], runes.StringWidth(l.cells[i].text))
+			}
+		}
+	}
+	return widths
+}
+
+// fitKeys shortens the key columns until the widest other column fits.
+func (g *grid) fitKeys(widths []int, width int) {
+	if g.keys == 0 {
+		return
+	}
+	widest, keys := 0, 0
+	for i, w := range widths {
+		if i < g.keys {
+			keys += w + len(gap)
+		} else {
+			widest = max(widest, w)
+		}
+	}
+	// A name may take half of the line, however narrow the other columns.
+	room := max(width-widest, width/2)
+	if over := keys - room; over > 0 {
+		widths[0] = max(widths[0]-over, 8)
+	}
+}
+
+func (g *grid) write(b *strings.Builder, widths []int, start, end, width int) {
+	cells := func(get func(i int) gridCell, stop int) {
+		var line strings.Builder
+		for i := range stop {
+			if i >= g.keys && i < start {
+				continue
+			}
+			c := get(i)
+			t := shorten(c.text, widths[i])
+			pad := strings.Repeat(" ", widths[i]-runes.StringWidth(t))
+			if g.right[i] {
+				line.WriteString(pad)
+			}
+			line.WriteString(c.paint.do(t))
+			if !g.right[i] {
+				line.WriteString(pad)
+			}
+			line.WriteString(gap)
+		}
+		b.WriteString(strings.TrimRight(line.String(), " "))
+	}
+	cells(func(i int) gridCell { return text(g.heads[i]) }, end)
+	b.WriteByte('\n')
+	for _, l := range g.lines {
+		if l.note == "" {
+			cells(func(i int) gridCell { return l.cells[i] }, end)
+			b.WriteByte('\n')
+			continue
+		}
+		if start > g.keys {
+			continue // said in the first table
+		}
+		cells(func(i int) gridCell { return l.cells[i] }, g.keys)
+		used := 0
+		for k := range g.keys {
+			used += widths[k] + len(gap)
+		}
+		lines := wrap(l.note, max(width-used, 20), width > 0)
+		last := 0
+		for k := range g.keys {
+			last = widths[k] - min(runes.StringWidth(l.cells[k].text), widths[k])
+		}
+		b.WriteString(strings.Repeat(" ", last) + gap)
+		for i, t := range lines {
+			if i > 0 {
+				b.WriteString(strings.Repeat(" ", used))
+			}
+			b.WriteString(l.paint.do(t))
+			b.WriteByte('\n')
+		}
+	}
+}
+
+// shorten cuts the middle out of a text that is wider than width: both ends
+// of a scenario's name tell it from its neighbours.
+func shorten(s string, width int) string {
+	if runes.StringWidth(s) <= width {
+		return s
+	}
+	tail := (width - 1) / 2
+	head := runes.Truncate(s, width-1-tail, "")
+	rs := []rune(s)
+	end := len(rs)
+	for used := 0; end > 0; end-- {
+		w := runes.RuneWidth(rs[end-1])
+		if used+w > tail {
+			break
+		}
+		used += w
+	}
+	return head + "…" + string(rs[end:])
+}
+
+// wrap breaks a text into lines no wider than width, at spaces where there
+// are any.
+func wrap(s string, width int, on bool) []string {
+	if !on {
+		return []string{s}
+	}
+	var lines []string
+	line := ""
+	for _, word := range strings.Fields(s) {
+		for runes.StringWidth(word) > width {
+			if line != "" {
+				lines, line = append(lines, line), ""
+			}
+			head := runes.Truncate(word, width, "")
+			if head == "" {
+				break
+			}
+			lines, word = append(lines, head), word[len(head):]
+		}
+		switch {
+		case line == "":
+			line = word
+		case runes.StringWidth(line)+1+runes.StringWidth(word) <= width:
+			line += " " + word
+		default:
+			lines, line = append(lines, line), word
+		}
+	}
+	if line != "" || len(lines) == 0 {
+		lines = append(lines, line)
+	}
+	return lines
+}

@@ -1,0 +1,247 @@
+package report
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/tandem-bench/tandem/runner/journal"
+	"github.com/tandem-bench/tandem/spec"
+)
+
+// armTitle is what an arm is called in a column head: its label as it is, or
+// its name with a capital.
+func armTitle(a journal.Arm) string {
+	if a.Label != "" {
+		return shorten(plain(a.Label), 24)
+	}
+	rs := []rune(plain(a.Name))
+	if len(rs) > 0 {
+		rs[0] = unicode.ToUpper(rs[0])
+	}
+	return shorten(string(rs), 24)
+}
+
+func (a *Analysis) arm(name string) journal.Arm {
+	for _, arm := range a.Arms {
+		if arm.Name == name {
+			return arm
+		}
+	}
+	return journal.Arm{Name: name}
+}
+
+// entry is the rows of one scenario and one candidate that share a line of
+// the main table.
+type entry struct {
+	scenario string
+	name     string
+	matrix   []spec.Axis
+	main     *Row // of the table's metric; nil where it was not measured
+	cpu      *Row // cpu_per_request
+}
+
+// rows calls the line's rows in the order in which it shows them.
+func (e entry) rows() []*Row {
+	var out []*Row
+	for _, r := range []*Row{e.main, e.cpu} {
+		if r != nil {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+// unmeasuredRow is the row that says why the line has no figures, if it has
+// none.
+func (e entry) absent() *Row {
+	rows := e.rows()
+	for _, r := range rows {
+		if r.Verdict == "" || r.Verdict.measured() {
+			return nil
+		}
+	}
+	return rows[0]
+}
+
+// section is one table: one metric, one candidate, and either the scenarios
+// without a matrix or the points of one.
+type section struct {
+	metric string
+	unit   string
+	head   journal.Arm // the candidate
+	sweep  string      // the scenario whose matrix it shows; "" for the others
+	lines  []entry
+}
+
+// sections arranges the judged rows in tables: throughput first, with CPU per
+// request on the same line, then one table for each further metric.
+func (a *Analysis) sections() []section {
+	var out []section
+	find := func(metric, unit string, head string, sweep string) *section {
+		for i := range out {
+			if s := &out[i]; s.metric == metric && s.head.Name == head && s.sweep == sweep {
+				return s
+			}
+		}
+		out = append(out, section{metric: metric, unit: unit, head: a.arm(head), sweep: sweep})
+		return &out[len(out)-1]
+	}
+	for i := range a.Rows {
+		r := &a.Rows[i]
+		sweep := ""
+		if len(r.Matrix) > 0 {
+			sweep = r.Name
+		}
+		metric, unit := a.tableOf(r)
+		if metric == "" {
+			continue
+		}
+		s := find(metric, unit, r.Head.Arm, sweep)
+		k := slices.IndexFunc(s.lines, func(e entry) bool { return e.scenario == r.Scenario })
+		if k < 0 {
+			s.lines = append(s.lines, entry{scenario: r.Scenario, name: r.Name, matrix: r.Matrix})
+			k = len(s.lines) - 1
+		}
+		if r.Metric == metric {
+			s.lines[k].main = r
+		} else {
+			s.lines[k].cpu = r
+		}
+	}
+	return out
+}
+
+// tableOf names the table that a row stands in: that of its own metric, but
+// CPU per request stands beside the throughput of its scenario.
+func (a *Analysis) tableOf(r *Row) (metric, unit string) {
+	if r.Metric == "cpu_per_request" {
+		if t := a.throughput(r.Scenario, r.Head.Arm); t != "" {
+			return t, "1/s"
+		}
+	}
+	if r.Judged {
+		return r.Metric, r.Unit
+	}
+	// A shown throughput row carries a judged CPU row.
+	if r.Metric == a.throughput(r.Scenario, r.Head.Arm) {
+		for _, o := range a.Rows {
+			if o.Scenario == r.Scenario && o.Head.Arm == r.Head.Arm && o.Metric == "cpu_per_request" && o.Judged {
+				return r.Metric, r.Unit
+			}
+		}
+	}
+	return "", ""
+}
+
+func (a *Analysis) throughput(scenario, head string) string {
+	found := ""
+	for _, r := range a.Rows {
+		if r.Scenario == scenario && r.Head.Arm == head && (r.Metric == "rps" || r.Metric == "msgs") && (found == "" || r.Judged) {
+			found = r.Metric
+		}
+	}
+	return found
+}
+
+// verdictWord is the verdict with its estimate of what would settle it.
+func (r *Row) verdictWord() string {
+	switch {
+	case r == nil || r.Verdict == "":
+		return ""
+	case r.Verdict == Unsure && r.MoreBlocks > 0:
+		return fmt.Sprintf("unsure, +%d", r.MoreBlocks)
+	}
+	return string(r.Verdict)
+}
+
+// verdictOf joins the verdicts of a line: one word where they agree.
+func (e entry) verdict() string {
+	var words []string
+	for _, r := range e.rows() {
+		if w := r.verdictWord(); w != "" {
+			words = append(words, w)
+		}
+	}
+	if len(words) == 2 && words[0] == words[1] {
+		words = words[:1]
+	}
+	return strings.Join(words, " / ")
+}
+
+func columnValues(lines []entry, of func(*Row) []float64, pick func(entry) *Row) []float64 {
+	var out []float64
+	for _, e := range lines {
+		if r := pick(e); r != nil {
+			out = append(out, of(r)...)
+		}
+	}
+	return out
+}
+
+func bothValues(r *Row) []float64 { return []float64{r.Base.Value, r.Head.Value} }
+
+// busyPair shows how busy the servers of both sides were.
+func busyPair(r *Row) string {
+	b, okB := r.Base.Metrics["busy"]
+	h, okH := r.Head.Metrics["busy"]
+	if !okB && !okH {
+		return ""
+	}
+	one := func(v float64, ok bool) string {
+		if !ok {
+			return "n/a"
+		}
+		return fmt.Sprintf("%.0f%%", math.Round(100*v))
+	}
+	return one(b, okB) + " / " + one(h, okH)
+}
+
+// moved are the marked rows, the worst first.
+func (a *Analysis) moved() []*Row {
+	var out []*Row
+	for i := range a.Rows {
+		if a.Rows[i].Marked {
+			out = append(out, &a.Rows[i])
+		}
+	}
+	slices.SortStableFunc(out, func(x, y *Row) int {
+		switch {
+		case x.Worse > y.Worse:
+			return -1
+		case x.Worse < y.Worse:
+			return 1
+		}
+		return 0
+	})
+	return out
+}
+
+// gateGroup is one threshold with what it came to.
+type gateGroup struct {
+	first  GateResult
+	passed int
+	rest   []GateResult // warned, failed or undecided
+}
+
+// gateGroups folds the rows that a threshold passed into one line.
+func (a *Analysis) gateGroups() []gateGroup {
+	var out []gateGroup
+	for _, g := range a.Gates {
+		k := slices.IndexFunc(out, func(o gateGroup) bool {
+			return o.first.Threshold == g.Threshold && (g.Threshold >= 0 || o.first.Policy == g.Policy)
+		})
+		if k < 0 {
+			out = append(out, gateGroup{first: g})
+			k = len(out) - 1
+		}
+		if g.Level == spec.Pass && g.Policy == "" {
+			out[k].passed++
+		} else {
+			out[k].rest = append(out[k].rest, g)
+		}
+	}
+	return out
+}

@@ -1,0 +1,291 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/tandem-bench/tandem/spec"
+)
+
+// CommentLimit is the size of a comment on GitHub, in characters, and
+// SummaryLimit that of a job summary, in bytes.
+const (
+	CommentLimit = 65536
+	SummaryLimit = 1 << 20
+)
+
+// writeMarkdown renders for a comment or a job summary: what moved first,
+// the rest folded. Where the whole is too long, rows that did not move are
+// cut first, and the report says how many.
+func writeMarkdown(w io.Writer, a *Analysis, o RenderOptions) error {
+	limit := o.Limit
+	if limit <= 0 {
+		limit = CommentLimit
+	}
+	m := &markdown{a: a, rest: 1 << 30, shown: 1 << 30}
+	doc := m.document()
+	for utf8.RuneCountInString(doc) > limit || (o.Limit > 0 && len(doc) > limit) {
+		if m.rest > 0 {
+			m.rest = min(m.rest, len(a.Rows)) / 2
+		} else if m.shown > 1 {
+			m.shown = min(m.shown, len(a.Rows)+len(a.Gates)+len(a.Warnings)) / 2
+		} else {
+			doc = truncate(doc, limit)
+			break
+		}
+		doc = m.document()
+	}
+	_, err := io.WriteString(w, doc)
+	return err
+}
+
+func truncate(doc string, limit int) string {
+	const tail = "\n\n(cut: the report is longer than its limit)\n"
+	for len(doc) > max(limit-len(tail), 0) {
+		_, n := utf8.DecodeLastRuneInString(doc)
+		doc = doc[:len(doc)-n]
+	}
+	return doc + tail
+}
+
+type markdown struct {
+	a     *Analysis
+	b     strings.Builder
+	rest  int // rows that did not move, at most
+	shown int // moved rows, gates and warnings, at most, each
+}
+
+func (m *markdown) document() string {
+	m.b.Reset()
+	m.heading()
+	var moved, broken, rest []lineOf
+	for _, s := range m.a.sections() {
+		for _, e := range s.lines {
+			l := lineOf{s, e}
+			switch {
+			case e.absent() != nil:
+				broken = append(broken, l)
+			case e.marked():
+				moved = append(moved, l)
+			default:
+				rest = append(rest, l)
+			}
+		}
+	}
+	m.table("", moved, m.shown)
+	m.broken(broken)
+	m.gates()
+	m.warnings()
+	if len(rest) > 0 {
+		m.fold(fmt.Sprintf("%s that did not move", count(len(rest), "row")), func() { m.table("", rest, m.rest) })
+	}
+	m.fold("How and where it was measured", func() {
+		for _, l := range m.a.environmentLines() {
+			m.item(l)
+		}
+	})
+	return m.b.String()
+}
+
+type lineOf struct {
+	section section
+	entry   entry
+}
+
+func (e entry) marked() bool {
+	for _, r := range e.rows() {
+		if r.Marked {
+			return true
+		}
+	}
+	return false
+}
+
+func (m *markdown) heading() {
+	name := m.a.Spec.Name
+	if name == "" {
+		name = "benchmark"
+	}
+	fmt.Fprintf(&m.b, "### %s: %s\n\n", escape(name), m.headline())
+	if m.a.Partial != "" {
+		fmt.Fprintf(&m.b, "**Partial run:** %s\n\n", escape(m.a.Partial))
+	}
+	if m.a.Header.Same {
+		m.b.WriteString("Same-code run: every candidate is the baseline again, so any mark is a false alarm.\n\n")
+	}
+}
+
+// headline is the outcome in a few words.
+func (m *markdown) headline() string {
+	counts := m.a.verdictCounts()
+	var parts []string
+	for _, v := range []Verdict{Regressed, Improved, Failed, Incomparable, New, Removed} {
+		if counts[v] > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", counts[v], v))
+		}
+	}
+	if counts[Regressed]+counts[Improved] == 0 {
+		parts = append([]string{"nothing moved"}, parts...)
+	}
+	return fmt.Sprintf("%s (%s)", strings.Join(parts, ", "), strings.ReplaceAll(string(m.a.Outcome), "_", " "))
+}
+
+func (a *Analysis) verdictCounts() map[Verdict]int {
+	out := map[Verdict]int{}
+	for _, r := range a.Rows {
+		if r.Judged {
+			out[r.Verdict]++
+		}
+	}
+	return out
+}
+
+func (m *markdown) table(title string, lines []lineOf, limit int) {
+	if len(lines) == 0 {
+		return
+	}
+	cut := 0
+	if len(lines) > limit {
+		cut, lines = len(lines)-limit, lines[:limit]
+	}
+	many := len(m.a.Arms) > 2
+	if len(lines) > 0 {
+		head := []string{"Scenario", "Metric", escape(armTitle(m.a.Baseline)), "Candidate", "Ratio", "Noise", "Verdict"}
+		if !many {
+			head[3] = escape(armTitle(m.a.Arms[1]))
+		}
+		m.row(head)
+		m.b.WriteString("|---|---|--:|--:|--:|--:|---|\n")
+	}
+	for _, l := range lines {
+		for _, r := range l.entry.rows() {
+			if !r.Judged {
+				continue
+			}
+			m.judged(r, many)
+		}
+	}
+	if cut > 0 {
+		fmt.Fprintf(&m.b, "\n%s left out here: the report would be too long. result.json has them all.\n", count(cut, "row"))
+	}
+	m.b.WriteByte('\n')
+}
+
+func (m *markdown) judged(r *Row, many bool) {
+	sc := scaleFor(r.Unit, r.Base.Value, r.Head.Value)
+	head := sc.with(r.Head.Value)
+	if many {
+		head = escape(armTitle(m.a.arm(r.Head.Arm))) + ": " + head
+	}
+	ratio := showRatio(r.Ratio) + " (" + showChange(r.Change) + ")"
+	verdict := r.verdictWord()
+	if r.Marked {
+		ratio, verdict = "**"+ratio+"**", "**"+verdict+"**"
+	}
+	if len(r.Warnings) > 0 {
+		verdict += " (warning)"
+	}
+	m.row([]string{escape(shorten(r.Scenario, 120)), escape(metricTitle(r.Metric)), sc.with(r.Base.Value), head, ratio, showNoise(r.Noise), verdict})
+}
+
+func (m *markdown) row(cells []string) {
+	m.b.WriteString("| " + strings.Join(cells, " | ") + " |\n")
+}
+
+func (m *markdown) broken(lines []lineOf) {
+	if len(lines) == 0 {
+		return
+	}
+	m.b.WriteString("**Without a verdict**\n\n")
+	for i, l := range lines {
+		if i == m.shown {
+			m.item(fmt.Sprintf("and %d more", len(lines)-i))
+			break
+		}
+		r := l.entry.absent()
+		who := ""
+		if len(m.a.Arms) > 2 {
+			who = " (" + r.Head.Arm + ")"
+		}
+		m.item(fmt.Sprintf("%s%s: %s", r.Scenario, who, join(string(r.Verdict), r.Reason)))
+	}
+	m.b.WriteByte('\n')
+}
+
+func (m *markdown) gates() {
+	var bad []GateResult
+	passed := 0
+	for _, g := range m.a.Gates {
+		if g.Level == spec.Pass {
+			passed++
+		} else {
+			bad = append(bad, g)
+		}
+	}
+	if len(m.a.Gates) == 0 {
+		return
+	}
+	m.b.WriteString("**Gates**\n\n")
+	for i, g := range bad {
+		if i == m.shown {
+			m.item(fmt.Sprintf("and %d more", len(bad)-i))
+			break
+		}
+		m.item(string(g.Level) + ": " + m.a.gateText(g))
+	}
+	if passed > 0 {
+		m.item(fmt.Sprintf("%d passed", passed))
+	}
+	m.b.WriteByte('\n')
+}
+
+func (m *markdown) warnings() {
+	all := m.a.allWarnings()
+	if len(all) == 0 {
+		return
+	}
+	m.b.WriteString("**Warnings**\n\n")
+	for i, w := range all {
+		if i == m.shown {
+			m.item(fmt.Sprintf("and %d more", len(all)-i))
+			break
+		}
+		m.item(w)
+	}
+	m.b.WriteByte('\n')
+}
+
+func (m *markdown) item(s string) { m.b.WriteString("- " + escape(s) + "\n") }
+
+func (m *markdown) fold(summary string, body func()) {
+	fmt.Fprintf(&m.b, "<details><summary>%s</summary>\n\n", escape(summary))
+	body()
+	m.b.WriteString("\n</details>\n\n")
+}
+
+// special are the characters that mean something in GitHub's markdown,
+// anywhere in a line. They are written as entities, since a backslash does
+// not keep GitHub from linking mentions and issues.
+const special = "@#<>&|`\\\"*_[]()~!$"
+
+// escape makes a text from outside mean only itself in markdown: no markup,
+// mention, reference, link, emoji or HTML.
+func escape(s string) string {
+	rs := []rune(plain(s))
+	var b strings.Builder
+	for i, r := range rs {
+		// A colon makes a scheme or an emoji where something follows at once;
+		// a bare address becomes a link without any mark, and GH-1 an issue.
+		joins := r == ':' && i+1 < len(rs) && rs[i+1] != ' '
+		www := r == '.' && i >= 3 && strings.EqualFold(string(rs[i-3:i]), "www")
+		issue := r == '-' && i >= 2 && strings.EqualFold(string(rs[i-2:i]), "gh")
+		if joins || www || issue || strings.ContainsRune(special, r) {
+			fmt.Fprintf(&b, "&#%d;", r)
+		} else {
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}

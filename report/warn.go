@@ -1,0 +1,231 @@
+package report
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/tandem-bench/tandem/runner/journal"
+	"github.com/tandem-bench/tandem/spec"
+)
+
+// The limits at which outside evidence qualifies a row. They are fixed here,
+// before any run, and none depends on what the row shows.
+const (
+	saturated  = 0.95 // generator CPU seconds per second; above it, it measured itself
+	serverIdle = 0.9  // server CPU seconds per second; below it, the server was not the limit
+	sizeLimit  = 0.01 // difference of the response sizes
+	littleGap  = 0.05 // between requests per second times latency, and the requests in flight
+	stealLimit = 0.05 // share of the time taken by the hypervisor
+	othersCPU  = 0.10 // CPU seconds per second of other processes on our CPUs
+	rateGap    = 0.01 // between rps and requests / elapsed
+)
+
+// rowWarnings says what qualifies a row that has samples.
+func rowWarnings(p planned, s sample) []string {
+	var out []string
+	both := append(slices.Clone(s.baseTrials), s.headTrials...)
+	if w := limitWarning(p, s); w != "" {
+		out = append(out, w)
+	}
+	if w := sizeWarning(p, s); w != "" {
+		out = append(out, w)
+	}
+	if gap := median(audits(both, func(a journal.Audit) float64 { return a.LittleMismatch })); gap > littleGap {
+		out = append(out, fmt.Sprintf("requests per second times latency is off the requests in flight by %s: the latencies are not those of all requests", percent(gap)))
+	}
+	if steal := mean(audits(both, func(a journal.Audit) float64 { return a.Steal })); steal > stealLimit {
+		out = append(out, fmt.Sprintf("the hypervisor took %s of the CPU time", percent(steal)))
+	}
+	if o := mean(audits(both, func(a journal.Audit) float64 { return a.OthersCPU })); o > othersCPU {
+		out = append(out, fmt.Sprintf("other processes used %s of a CPU on the same CPUs", percent(o)))
+	}
+	if gap := rateMismatch(both); gap > rateGap {
+		out = append(out, fmt.Sprintf("rps differs from requests per measured second by %s", percent(gap)))
+	}
+	if s.dropped > 0 {
+		out = append(out, fmt.Sprintf("%d of %d blocks left out: %s", s.dropped, s.dropped+len(s.blocks), s.reasons[0]))
+	}
+	out = append(out, toleratedErrors(p, s)...)
+	return append(out, trialWarnings(both)...)
+}
+
+// limitWarning tells where the generator was the bottleneck of either arm.
+func limitWarning(p planned, s sample) string {
+	if !needsGenerator(p.metric) {
+		return ""
+	}
+	for _, side := range []struct {
+		arm    string
+		trials []*journal.Trial
+	}{{p.base.Name, s.baseTrials}, {p.head.Name, s.headTrials}} {
+		gen := median(audits(side.trials, func(a journal.Audit) float64 { return a.GeneratorBusy }))
+		busy, known := medianMetric(side.trials, "busy")
+		if gen <= saturated || (known && busy >= serverIdle) {
+			continue
+		}
+		server := "the server's CPU use is not known"
+		if known {
+			server = "the server was " + percent(busy) + " busy"
+		}
+		return fmt.Sprintf("the load generator was the limit on %s: it used %s of its CPU while %s", side.arm, percent(gen), server)
+	}
+	return ""
+}
+
+func sizeWarning(p planned, s sample) string {
+	b, okB := medianMetric(s.baseTrials, "bytes_per_request")
+	h, okH := medianMetric(s.headTrials, "bytes_per_request")
+	if !okB || !okH || math.Abs(h-b) <= sizeLimit*b {
+		return ""
+	}
+	return fmt.Sprintf("the responses differ in size: %s sends %.4g bytes per request, %s %.4g (%+.1f%%)", p.base.Name, b, p.head.Name, h, 100*(h/b-1))
+}
+
+func rateMismatch(trials []*journal.Trial) float64 {
+	var gaps []float64
+	for _, t := range trials {
+		rps, ok1 := t.Metrics["rps"]
+		n, ok2 := t.Metrics["requests"]
+		if ok1 && ok2 && n > 0 && t.Elapsed > 0 {
+			gaps = append(gaps, math.Abs(rps*t.Elapsed/n-1))
+		}
+	}
+	return median(gaps)
+}
+
+// toleratedErrors names failed requests that the spec's budget allowed.
+func toleratedErrors(p planned, s sample) []string {
+	var out []string
+	for _, side := range []struct {
+		arm    string
+		trials []*journal.Trial
+	}{{p.base.Name, s.baseTrials}, {p.head.Name, s.headTrials}} {
+		count, first := map[string]int64{}, map[string]string{}
+		for _, t := range side.trials {
+			for _, e := range t.Errors {
+				count[e.Class] += e.Count
+				if first[e.Class] == "" && len(e.First) > 0 {
+					first[e.Class] = e.First[0]
+				}
+			}
+		}
+		for _, class := range sortedKeys(count) {
+			out = append(out, join(fmt.Sprintf("%s: %d requests failed (%s) within the allowed share", side.arm, count[class], class), first[class]))
+		}
+	}
+	return out
+}
+
+// trialWarnings gathers what the trials themselves say, each text once.
+func trialWarnings(trials []*journal.Trial) []string {
+	count := map[string]int{}
+	var order []string
+	for _, t := range trials {
+		for _, w := range t.Warnings {
+			if count[w]++; count[w] == 1 {
+				order = append(order, w)
+			}
+		}
+	}
+	var out []string
+	for _, w := range order {
+		out = append(out, fmt.Sprintf("%s (%d of %d windows)", w, count[w], len(trials)))
+	}
+	return out
+}
+
+// runWarnings says what qualifies the whole table.
+func runWarnings(j *journal.Run, a *Analysis, run *spec.Spec) []string {
+	out := slices.Clone(j.Header.Warnings)
+	if j.Torn {
+		out = append(out, "the last line of the journal was cut off and is left out")
+	}
+	if j.Resume > 0 {
+		out = append(out, fmt.Sprintf("the run was resumed %d time(s): its blocks are not all of one sitting", j.Resume))
+	}
+	if a.SpecSide == "given" && a.Spec.Digest != run.Digest {
+		out = append(out, "judged by another spec than the run was taken with")
+	}
+	out = append(out, identicalArms(j.Header, run)...)
+	if n := a.fewestBlocks(); n > 0 && n < a.Promise.MinBlocks {
+		out = append(out, fmt.Sprintf("%d block(s) cannot mark any change at alpha %g: at least %d are needed", n, a.Spec.Alpha, a.Promise.MinBlocks))
+	}
+	for i := range a.Rows {
+		r := &a.Rows[i]
+		if r.Control && (r.Verdict == Regressed || r.Verdict == Improved) {
+			w := fmt.Sprintf("control row %s (%s) moved by %+.1f%%: something other than the code differs between the arms, so no verdict of this run can be trusted", r.Scenario, r.Metric, 100*r.Change)
+			out = append(out, w)
+			r.Warnings = append(r.Warnings, "a control row moved")
+		}
+	}
+	out = append(out, idleThresholds(a)...)
+	if j.End != nil {
+		out = append(out, j.End.Warnings...)
+	}
+	return out
+}
+
+func (a *Analysis) fewestBlocks() int {
+	fewest := 0
+	for _, r := range a.Rows {
+		if r.Judged && r.Blocks > 0 && (fewest == 0 || r.Blocks < fewest) {
+			fewest = r.Blocks
+		}
+	}
+	return fewest
+}
+
+// identicalArms warns where two arms hold the same bytes and are started the
+// same way: then the baseline was measured against itself, most likely since
+// a build left the other arm's products in place.
+func identicalArms(h *journal.Header, run *spec.Spec) []string {
+	if h.Same {
+		return nil
+	}
+	base := h.Arms[0]
+	var out []string
+	for _, arm := range h.Arms[1:] {
+		if base.Digest == "" || arm.Digest != base.Digest || !sameStart(run, base.Name, arm.Name) {
+			continue
+		}
+		out = append(out, fmt.Sprintf("the built trees of %s and %s are identical and both are started the same way: the same program was measured twice", base.Name, arm.Name))
+	}
+	return out
+}
+
+func sameStart(s *spec.Spec, a, b string) bool {
+	type start struct {
+		Server   *spec.Server
+		Env      map[string]spec.Template
+		Services []spec.Service
+	}
+	of := func(name string) []byte {
+		for _, arm := range s.Arms {
+			if arm.Name == name {
+				data, err := json.Marshal(start{arm.Server, arm.Env, arm.Services})
+				if err != nil {
+					return nil
+				}
+				return data
+			}
+		}
+		return nil
+	}
+	return bytes.Equal(of(a), of(b))
+}
+
+func idleThresholds(a *Analysis) []string {
+	if len(a.Header.Filter) > 0 || a.Header.Shard != "" {
+		return nil
+	}
+	var out []string
+	for _, t := range a.Spec.Thresholds {
+		if !slices.ContainsFunc(a.Rows, func(r Row) bool { return r.Judged && t.Selects(r.Metric, r.Scenario, r.Name) }) {
+			out = append(out, fmt.Sprintf("the threshold in line %d (metric %s, scenario %s) selects no row", t.Line, t.Metric, t.Scenario))
+		}
+	}
+	return out
+}
