@@ -20,9 +20,15 @@ type Target struct {
 	Name string    // "base#0", for errors
 	Addr string    // host:port
 	Vars spec.Vars // what templates of the scenario may name: port, host, url, arm, copy, cpu
-	Dir  string    // the copy's tree, where its commands run; empty: the current folder
-	Env  []string  // the copy's whole environment, as NAME=value; nil: an empty one
-	CPUs []int     // CPUs that processes of the copy are pinned to; empty: not pinned
+
+	// Expected is the answer of [Driver.Check] that every response is held
+	// to: status and body must equal it, or satisfy the scenario's expect
+	// expression. Nil: any status from 200 to 399 will do, or the expression.
+	Expected *Response
+
+	Dir  string   // the copy's tree, where its commands run; empty: the current folder
+	Env  []string // the copy's whole environment, as NAME=value; nil: an empty one
+	CPUs []int    // CPUs that processes of the copy are pinned to; empty: not pinned
 }
 
 // Driver makes loads of one kind of scenario.
@@ -137,4 +143,6 @@ type Response struct {
 	Header  map[string][]string // canonical names
 	Body    []byte
 	Elapsed time.Duration
+
+	More []*Response // answers to the further requests of a rotation, in its order
 }

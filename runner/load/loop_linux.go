@@ -1,0 +1,548 @@
+package load
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"sync/atomic"
+	"syscall"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// Times of the loop.
+const (
+	longestSleep = int64(20 * time.Millisecond) // so that the end of the context is seen
+	burst        = 16                           // sends at the start of a turn between two looks at the answers
+)
+
+// loop is the fast closed loop: one thread, one epoll instance, raw system
+// calls on non-blocking sockets. It is a player of schedules.
+//
+// RawSyscall is right here because none of these calls can block: it spares
+// the hand-over to Go's scheduler, which costs as much as the call. The
+// functions on the path of a request are long and allocate nothing.
+type loop struct {
+	ep       int
+	spin     bool // poll without sleeping
+	timeout  int64
+	think    int64
+	batch    bool // pipelines are refilled when they are empty, not one by one
+	targets  []*loopTarget
+	conns    []*conn
+	events   []unix.EpollEvent
+	buf      []byte
+	scratch  []byte
+	epoch    time.Time
+	last     int64 // last reading of the clock
+	gap      int64 // longest time between two readings while awake
+	idle     int64 // time spent polling for nothing
+	until    int64 // no request is sent after this
+	scanned  int64 // last search for requests that took too long
+	sliceEnd int64 // end of the last slice; 0: none is running
+	flight   int64 // requests in flight
+	draining bool  // what comes in now counts no more
+	retries  []*conn
+	thinking []thought
+	stopped  atomic.Bool // the context ended
+}
+
+// thought is a connection that waits before its next request.
+type thought struct {
+	c   *conn
+	due int64
+}
+
+// loopTarget is one target as the loop sees it.
+type loopTarget struct {
+	*destination
+	addr     unix.Sockaddr
+	family   int
+	conns    []*conn
+	pipeline int
+	whole    []byte // a pipeline of requests, where all are the same
+	next     int    // in round
+	inFlight int64
+	changed  int64 // when inFlight last changed
+	done     int64 // when the last request ended
+	m        meter
+}
+
+// count brings the account of requests in flight up to now and changes it.
+func (t *loopTarget) count(now, change int64) {
+	t.m.inUse += t.inFlight * (now - t.changed)
+	t.changed = now
+	t.inFlight += change
+}
+
+// now reads the clock without judging how long that took.
+func (l *loop) now() int64 {
+	l.last = int64(time.Since(l.epoch))
+	return l.last
+}
+
+// tick reads the clock and notes how long the loop was away.
+func (l *loop) tick() int64 {
+	now := int64(time.Since(l.epoch))
+	if d := now - l.last; d > l.gap {
+		l.gap = d
+	}
+	l.last = now
+	return now
+}
+
+// turn implements player.
+func (l *loop) turn(target int, d time.Duration) time.Duration {
+	t := l.targets[target]
+	l.now()
+	l.until = 0
+	l.poll(0) // sees connections that were closed meanwhile
+	start := l.now()
+	l.until = start + int64(d)
+	t.changed, t.done = start, start
+	for i, c := range t.conns {
+		l.start(c, l.tick())
+		if i%burst == burst-1 {
+			l.poll(0)
+		}
+	}
+	for (t.inFlight > 0 || l.last < l.until) && !l.stopped.Load() {
+		l.poll(l.until)
+	}
+	end := max(t.done, l.until)
+	if l.stopped.Load() {
+		end = l.last
+	}
+	l.retries, l.thinking = l.retries[:0], l.thinking[:0]
+	t.m.elapsed += end - start
+	t.m.turns++
+	return time.Duration(end - start)
+}
+
+// slice implements player. A slice begins where the last one ended, so that
+// what happens between two slices is part of the second one's time.
+func (l *loop) slice(d time.Duration) time.Duration {
+	start := l.sliceEnd
+	l.until = math.MaxInt64
+	if start == 0 {
+		start = l.now()
+		for _, t := range l.targets {
+			t.changed = start
+		}
+		l.startAll()
+	}
+	l.now()
+	for l.last < start+int64(d) && !l.stopped.Load() {
+		l.poll(start + int64(d))
+	}
+	for _, t := range l.targets {
+		t.count(l.last, 0)
+		t.m.elapsed += l.last - start
+		t.m.turns++
+	}
+	l.sliceEnd = l.last
+	return time.Duration(l.last - start)
+}
+
+// startAll sends the first requests of all targets, connection by connection
+// in turns, so that none is ahead.
+func (l *loop) startAll() {
+	for i := range l.targets[0].conns {
+		for _, t := range l.targets {
+			l.start(t.conns[i], l.tick())
+		}
+		l.poll(0)
+	}
+}
+
+// drain implements player.
+func (l *loop) drain() {
+	l.until, l.sliceEnd = 0, 0
+	l.retries, l.thinking = l.retries[:0], l.thinking[:0]
+	for _, t := range l.targets {
+		t.m.inFlight = t.inFlight
+	}
+	l.draining = true
+	limit := l.now() + min(drainLimit, l.timeout)
+	for l.flight > 0 && l.last < limit {
+		l.poll(limit)
+	}
+	for _, c := range l.conns {
+		if c.count > 0 {
+			l.drop(c, Timeout, os.ErrDeadlineExceeded)
+		}
+	}
+	l.draining = false
+}
+
+// settle implements player.
+func (l *loop) settle(keep bool) {
+	for _, t := range l.targets {
+		t.m.settle(keep)
+	}
+}
+
+// late implements player.
+func (l *loop) late() time.Duration {
+	d := l.gap
+	l.gap = 0
+	return time.Duration(d)
+}
+
+// poll looks once for what has happened and deals with it. Where nothing has
+// and the loop may sleep, it sleeps until something does, at most until then
+// (0: not at all).
+func (l *loop) poll(until int64) {
+	before := l.last
+	n := l.wait(until)
+	now := l.last
+	for i := range n {
+		e := &l.events[i]
+		c := l.conns[e.Fd]
+		if c.state == connecting {
+			l.settled(c)
+		}
+		if c.state != open {
+			continue
+		}
+		if len(c.out) > 0 && e.Events&unix.EPOLLOUT != 0 {
+			l.flush(c)
+		}
+		if e.Events&(unix.EPOLLIN|unix.EPOLLRDHUP|unix.EPOLLHUP|unix.EPOLLERR) != 0 {
+			l.readable(c, e.Events&(unix.EPOLLRDHUP|unix.EPOLLHUP|unix.EPOLLERR) != 0)
+		}
+	}
+	if len(l.retries) > 0 || len(l.thinking) > 0 {
+		l.due(now)
+	}
+	if now-l.scanned > max(int64(10*time.Millisecond), l.timeout/20) {
+		l.expire(now)
+	}
+	if n == 0 {
+		l.idle += now - before
+	}
+}
+
+// wait asks the kernel for events, first without sleeping.
+func (l *loop) wait(until int64) int {
+	n, _, errno := syscall.RawSyscall6(unix.SYS_EPOLL_PWAIT, uintptr(l.ep), uintptr(unsafe.Pointer(&l.events[0])), uintptr(len(l.events)), 0, 0, 0)
+	now := l.tick()
+	if errno == 0 && n > 0 {
+		return int(n)
+	}
+	if l.spin || until <= now {
+		return 0
+	}
+	sleep := min(until-now, longestSleep)
+	for _, r := range l.retries {
+		sleep = min(sleep, r.retry-now)
+	}
+	if len(l.thinking) > 0 {
+		sleep = min(sleep, l.thinking[0].due-now)
+	}
+	if sleep <= 0 {
+		return 0
+	}
+	n = l.sleep(sleep)
+	l.now()
+	return int(n)
+}
+
+// sleep waits for events in the scheduler's way.
+func (l *loop) sleep(ns int64) uintptr {
+	ts := unix.NsecToTimespec(ns)
+	n, _, errno := syscall.Syscall6(unix.SYS_EPOLL_PWAIT2, uintptr(l.ep), uintptr(unsafe.Pointer(&l.events[0])), uintptr(len(l.events)), uintptr(unsafe.Pointer(&ts)), 0, 0)
+	if errno == syscall.ENOSYS { // Linux before 5.11
+		n, _, errno = syscall.Syscall6(unix.SYS_EPOLL_PWAIT, uintptr(l.ep), uintptr(unsafe.Pointer(&l.events[0])), uintptr(len(l.events)), uintptr(ns/1e6)+1, 0, 0)
+	}
+	if errno != 0 {
+		return 0
+	}
+	return n
+}
+
+// start sends a connection's first requests of a turn, or arranges for a new
+// attempt where it is down.
+func (l *loop) start(c *conn, now int64) {
+	if c.state == closed && now < c.retry {
+		l.retries = append(l.retries, c)
+		return
+	}
+	l.send(c, now, c.t.pipeline)
+}
+
+// send sends n requests on a connection, opening it first where it is
+// closed.
+func (l *loop) send(c *conn, now int64, n int) {
+	t := c.t
+	var wire []byte
+	if t.whole != nil {
+		wire = t.whole[:len(t.whole)/t.pipeline*n]
+		for range n {
+			c.push(pending{at: now})
+		}
+	} else {
+		l.scratch = l.scratch[:0]
+		for range n {
+			v := t.round[t.next]
+			if t.next++; t.next == len(t.round) {
+				t.next = 0
+			}
+			l.scratch = append(l.scratch, t.variants[v].wire...)
+			c.push(pending{at: now, variant: v})
+		}
+		wire = l.scratch
+	}
+	t.count(now, int64(n))
+	l.flight += int64(n)
+	t.m.started += int64(n)
+	t.m.bytesOut += int64(len(wire))
+	if c.state == closed {
+		if err := l.socket(c); err != nil {
+			l.drop(c, classifyConnect(err), err)
+			return
+		}
+	}
+	if c.state == connecting || len(c.out) > 0 {
+		c.out = append(c.out, wire...)
+		return
+	}
+	if rest := l.write(c, wire); rest < len(wire) {
+		c.out = append(c.out[:0], wire[rest:]...)
+	}
+}
+
+// write writes what the socket takes. An error is not dealt with here: the
+// event that comes with it tells more, and may come with a response.
+func (l *loop) write(c *conn, b []byte) int {
+	n, _, errno := syscall.RawSyscall(unix.SYS_WRITE, uintptr(c.fd), uintptr(unsafe.Pointer(&b[0])), uintptr(len(b)))
+	if errno != 0 {
+		return 0
+	}
+	return int(n)
+}
+
+// flush writes what the socket did not take before.
+func (l *loop) flush(c *conn) {
+	for len(c.out) > 0 {
+		n := l.write(c, c.out)
+		if n == 0 {
+			return
+		}
+		c.out = c.out[n:]
+	}
+	c.out = nil
+}
+
+// settled deals with an attempt to connect that has ended.
+func (l *loop) settled(c *conn) {
+	if err := c.connected(); err != nil {
+		l.drop(c, classifyConnect(err), err)
+	}
+}
+
+// readable reads all that has arrived. With hup, the end of the connection
+// may stand behind it.
+func (l *loop) readable(c *conn, hup bool) {
+	for {
+		n, _, errno := syscall.RawSyscall(unix.SYS_READ, uintptr(c.fd), uintptr(unsafe.Pointer(&l.buf[0])), uintptr(len(l.buf)))
+		switch {
+		case errno == syscall.EAGAIN:
+			return
+		case errno == syscall.EINTR:
+			continue
+		case errno != 0:
+			l.drop(c, classify(errno), os.NewSyscallError("read", errno))
+			return
+		case n == 0:
+			l.ended(c)
+			return
+		}
+		fd := c.fd
+		l.consume(c, l.buf[:n], l.tick())
+		if c.state != open || c.fd != fd || int(n) < len(l.buf) && !hup {
+			return
+		}
+	}
+}
+
+// consume reads responses from b and sends the next requests.
+func (l *loop) consume(c *conn, b []byte, now int64) {
+	t := c.t
+	t.m.bytesIn += int64(len(b))
+	answered := 0
+	for len(b) > 0 {
+		if c.count == 0 {
+			l.surplus(c, len(b))
+			return
+		}
+		if c.first == 0 {
+			c.first = now
+		}
+		v := t.variants[c.oldest().variant]
+		used, done, err := c.parser.feed(b, &v.asked)
+		if err != nil {
+			l.drop(c, Protocol, err)
+			return
+		}
+		b = b[used:]
+		if !done {
+			break
+		}
+		if len(b) > 0 && c.count == 1 {
+			l.drop(c, Protocol, fmt.Errorf("%d bytes after the end of the response", len(b)))
+			return
+		}
+		l.answer(c, v, now)
+		answered++
+		if c.parser.head.close {
+			l.parted(c, now)
+			return
+		}
+	}
+	if answered > 0 {
+		l.refill(c, now, answered)
+	}
+}
+
+// answer counts a complete response to the oldest request.
+func (l *loop) answer(c *conn, v *variant, now int64) {
+	t := c.t
+	at := c.oldest().at
+	if !l.draining {
+		if f := v.verify(&c.parser); f != nil {
+			t.m.fail(f.class, 1, f)
+		} else {
+			t.m.valid(now-at, c.first-at)
+		}
+	}
+	c.pop()
+	c.first, c.fails = 0, 0
+	t.count(now, -1)
+	l.flight--
+	t.done = now
+}
+
+// refill sends the requests that follow answered ones.
+func (l *loop) refill(c *conn, now int64, n int) {
+	if now >= l.until {
+		return
+	}
+	if l.batch {
+		if c.count > 0 {
+			return
+		}
+		n = c.t.pipeline
+	}
+	if l.think > 0 {
+		l.thinking = append(l.thinking, thought{c, now + l.think})
+		return
+	}
+	l.send(c, now, n)
+}
+
+// parted deals with a connection whose last response said that it closes.
+func (l *loop) parted(c *conn, now int64) {
+	c.part()
+	if c.count > 0 {
+		l.drop(c, EOF, fmt.Errorf("the server closed the connection before it answered all of a pipeline: %w", io.EOF))
+		return
+	}
+	l.refill(c, now, c.t.pipeline)
+}
+
+// ended deals with a connection that the server closed.
+func (l *loop) ended(c *conn) {
+	if c.count == 0 {
+		c.shut()
+		return
+	}
+	v := c.t.variants[c.oldest().variant]
+	done, err := c.parser.end(&v.asked)
+	if !done {
+		l.drop(c, classify(err), err)
+		return
+	}
+	now := l.tick()
+	l.answer(c, v, now)
+	l.parted(c, now)
+}
+
+// surplus deals with bytes that no request asked for. They count as a
+// request of their own, which failed.
+func (l *loop) surplus(c *conn, n int) {
+	c.shut()
+	if l.draining {
+		return
+	}
+	c.t.m.started++
+	c.t.m.fail(Protocol, 1, fmt.Errorf("%d bytes that no request asked for", n))
+}
+
+// drop gives up a connection: the requests on it failed.
+func (l *loop) drop(c *conn, class Class, err error) {
+	c.shut()
+	t := c.t
+	now := l.last
+	if n := int64(c.count); n > 0 {
+		t.count(now, -n)
+		l.flight -= n
+		if !l.draining {
+			t.m.fail(class, n, fmt.Errorf("%s: %w", t.name, err))
+		}
+	}
+	c.head, c.count = 0, 0
+	c.parser.reset()
+	t.done = now
+	c.retry = now + min(firstBackoff<<min(c.fails, 20), lastBackoff)
+	c.fails++
+	if !l.draining && now < l.until {
+		l.retries = append(l.retries, c)
+	}
+}
+
+// due sends what waited for its time.
+func (l *loop) due(now int64) {
+	if now >= l.until {
+		l.retries, l.thinking = l.retries[:0], l.thinking[:0]
+		return
+	}
+	waiting := l.retries
+	l.retries = l.retries[:0]
+	for _, c := range waiting {
+		if now < c.retry {
+			l.retries = append(l.retries, c)
+		} else if c.count == 0 {
+			l.send(c, now, c.t.pipeline)
+		}
+	}
+	n := 0
+	for n < len(l.thinking) && l.thinking[n].due <= now {
+		if c := l.thinking[n].c; c.count == 0 {
+			l.send(c, now, c.t.pipeline)
+		}
+		n++
+	}
+	if n > 0 {
+		l.thinking = l.thinking[:copy(l.thinking, l.thinking[n:])]
+	}
+}
+
+// expire gives up requests that took too long.
+func (l *loop) expire(now int64) {
+	l.scanned = now
+	for _, c := range l.conns {
+		if c.count == 0 || now-c.oldest().at < l.timeout {
+			continue
+		}
+		if c.state == connecting {
+			l.drop(c, ConnectTimeout, errors.New("the connection was not accepted in time"))
+		} else {
+			l.drop(c, Timeout, fmt.Errorf("no response within %v", time.Duration(l.timeout)))
+		}
+	}
+}
