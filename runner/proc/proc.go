@@ -1,0 +1,54 @@
+// Package proc starts, watches and ends the processes of a run, and reads
+// what they cost.
+//
+// runner hands it commands: build steps that run to completion, and servers
+// and services that stay. Out come processes that are known to be ready,
+// that run on the CPUs that they were given, whose CPU time and memory can be
+// read at the borders of a window, and of which nothing is left behind,
+// however the run ends. It knows nothing of arms, blocks or load.
+//
+// Linux has all of it. Elsewhere what is missing is an error that wraps
+// [errors.ErrUnsupported], never a zero.
+package proc
+
+import (
+	"time"
+
+	"github.com/tandem-bench/tandem/spec"
+)
+
+// Cmd is one command to start.
+type Cmd struct {
+	Name   string      // for errors and logs, "base#0"
+	Argv   []string    // the program and its arguments; a program without "/" is looked for in Env's PATH
+	Dir    string      // working folder; empty: ours
+	Env    []string    // the whole environment as NAME=value, see [Environ]; nil: an empty one
+	CPUs   CPUs        // CPUs that it may use from its first instruction on; empty: all that this process had at first
+	Log    string      // file that both output streams are appended to; empty: they are discarded
+	Stdin  string      // file that standard input reads; empty: the null device
+	Limits spec.Limits // what the process and its children may use; zero values: no limit
+}
+
+// Result is how a command that ran to completion ended.
+type Result struct {
+	Code   int           // exit status; -1 where a signal ended it
+	Signal string        // "KILL", where a signal ended it
+	Wall   time.Duration // from before its start to its end
+	Usage  Usage
+	Tail   string // the end of its output
+}
+
+// Usage is what a process and everything that it started have cost so far.
+type Usage struct {
+	CPU        time.Duration // user and system time of the whole tree, ended children included
+	Resolution time.Duration // how finely CPU is known; an ended child may make it coarser
+	// MaxRSS is the peak of resident memory in bytes: the sum of the peaks of
+	// all processes alive, or the largest peak of one that has ended, if that
+	// is more. Pages that processes share count once for each.
+	MaxRSS int64
+	// MaxRSSFloor is the smallest MaxRSS, in bytes, that could have been
+	// told. A forked process inherits the peak of its parent, so that the
+	// kernel reports our own where a command needs less.
+	MaxRSSFloor int64
+	Processes   int // alive at this reading
+}

@@ -1,0 +1,290 @@
+package proc
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// tree is a started process with all that descends from it. Its members are
+// known by the control group where there is one; otherwise as descendants,
+// as members of the process group, and, where a daemon has left both and was
+// adopted by us, by the mark in its environment.
+type tree struct {
+	sup  *Supervisor
+	mark string
+	cg   *cgroup // nil where control groups cannot be written
+
+	mu      sync.Mutex
+	root    int  // 0 before the start
+	reaped  bool // the root has ended and was waited for
+	adopted map[int]bool
+	ended   time.Duration // CPU time of what was waited for by us
+	peak    int64         // the highest sum of peaks of living processes seen
+	largest int64         // the largest peak of an ended process
+	floor   int64         // our own peak at the start
+	cpu     time.Duration // the last reading, kept after the end
+}
+
+// newTree prepares a place for a process that is not started yet.
+func (s *Supervisor) newTree(mark string, n int) (*tree, error) {
+	t := &tree{sup: s, mark: mark, adopted: map[int]bool{}}
+	if s.plat.cgroup == nil {
+		return t, nil
+	}
+	var err error
+	t.cg, err = s.plat.cgroup.child(fmt.Sprint(n))
+	return t, err
+}
+
+// started tells the number of the first process.
+func (t *tree) started(pid int, floor int64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.root, t.floor = pid, floor
+}
+
+// rootEnded tells that the first process was waited for.
+func (t *tree) rootEnded(state *os.ProcessState) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.reaped = true
+	if state != nil {
+		t.count(state.SysUsage().(*syscall.Rusage))
+	}
+}
+
+// count adds what an ended process, with the children that it waited for, has cost.
+func (t *tree) count(ru *syscall.Rusage) {
+	t.ended += time.Duration(ru.Utime.Nano() + ru.Stime.Nano())
+	t.largest = max(t.largest, ru.Maxrss<<10)
+}
+
+// members lists the living processes of the tree.
+func (t *tree) members() ([]int, error) {
+	if t.cg != nil {
+		t.sup.reap() // ended daemons need no zombies
+		return t.cg.pids()
+	}
+	all, err := t.scan()
+	var pids []int
+	for _, s := range all {
+		if !s.ended() {
+			pids = append(pids, s.pid)
+		}
+	}
+	return pids, err
+}
+
+// scan reads the status of every process of the tree, those included that
+// have ended but were not waited for.
+func (t *tree) scan() ([]stat, error) {
+	kids, err := t.sup.plat.family()
+	if err != nil {
+		return nil, err
+	}
+	ours, err := kids(os.Getpid())
+	if err != nil {
+		return nil, err
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var out []stat
+	for _, pid := range ours {
+		s, err := readStat(pid)
+		if err != nil || !t.owns(s) {
+			continue
+		}
+		if out, err = descend(out, s, kids); err != nil {
+			return out, err
+		}
+	}
+	return out, nil
+}
+
+// owns reports whether a child of ours belongs to the tree, and remembers it
+// while it lives: the environment of an ended process cannot be read.
+func (t *tree) owns(s stat) bool {
+	switch {
+	case s.pid == t.root:
+		return !t.reaped
+	case t.adopted[s.pid]:
+		return true
+	case s.pgrp == t.root || !s.ended() && hasEnv(s.pid, t.mark):
+		t.adopted[s.pid] = true
+		return true
+	}
+	return false
+}
+
+// descend adds a process and all its descendants.
+func descend(out []stat, s stat, kids func(int) ([]int, error)) ([]stat, error) {
+	out = append(out, s)
+	pids, err := kids(s.pid)
+	if err != nil && !gone(err) {
+		return out, err
+	}
+	for _, pid := range pids {
+		k, err := readStat(pid)
+		if err != nil {
+			continue // ended meanwhile
+		}
+		if out, err = descend(out, k, kids); err != nil {
+			return out, err
+		}
+	}
+	return out, nil
+}
+
+// gone reports whether an error of /proc means that the process has ended.
+func gone(err error) bool {
+	return errors.Is(err, os.ErrNotExist) || errors.Is(err, unix.ESRCH)
+}
+
+// signal sends a signal to the process group and to members outside of it,
+// and reports whether anything got it.
+func (t *tree) signal(sig syscall.Signal) bool {
+	t.mu.Lock()
+	root := t.root
+	t.mu.Unlock()
+	sent := unix.Kill(-root, sig) == nil
+	pids, _ := t.members()
+	for _, pid := range pids {
+		if s, err := readStat(pid); err == nil && s.pgrp != root && unix.Kill(pid, sig) == nil {
+			sent = true
+		}
+	}
+	return sent
+}
+
+// kill kills every process of the tree that can be seen now.
+func (t *tree) kill() {
+	if t.cg != nil {
+		t.cg.kill()
+	}
+	t.signal(unix.SIGKILL)
+}
+
+// remove removes the control group, which must be empty, once its final
+// reading is kept.
+func (t *tree) remove() error {
+	if t.cg == nil {
+		return nil
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if cpu, err := t.cg.cpu(); err == nil {
+		t.cpu = cpu
+	}
+	err := t.cg.remove()
+	for i := 0; errors.Is(err, unix.EBUSY) && i < 100; i++ {
+		time.Sleep(time.Millisecond) // the last process is still on its way out
+		err = t.cg.remove()
+	}
+	return err
+}
+
+// reason is what is known about a death beyond its signal.
+func (t *tree) reason() string { return "" }
+
+// usage reads what the tree has cost.
+func (t *tree) usage() (Usage, error) {
+	if t.cg != nil {
+		return t.groupUsage()
+	}
+	// A child that ends while the readings are made would be counted twice,
+	// by its own clock and by its parent's, or not at all: read again until
+	// nothing has changed meanwhile.
+	before, err := t.scan()
+	for range 5 {
+		if err != nil {
+			return Usage{}, err
+		}
+		u, err := t.sum(before)
+		after, err2 := t.scan()
+		if err == nil && err2 == nil && sameTree(before, after) {
+			return u, nil
+		}
+		before, err = after, err2
+	}
+	return Usage{}, errors.New("processes start and end faster than they can be read")
+}
+
+// sameTree reports whether two scans saw the same processes with the same ended children.
+func sameTree(a, b []stat) bool {
+	return slices.EqualFunc(a, b, func(x, y stat) bool {
+		return x.pid == y.pid && x.start == y.start && x.childTime == y.childTime && x.cminflt == y.cminflt
+	})
+}
+
+// sum adds up the clocks of the processes of a scan and of those that ended.
+func (t *tree) sum(all []stat) (Usage, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	u := Usage{CPU: t.ended, Resolution: time.Nanosecond, MaxRSSFloor: t.floor}
+	if t.reaped || t.ended > 0 {
+		u.Resolution = time.Microsecond
+	}
+	var peaks int64
+	for _, s := range all {
+		cpu, err := processClock(s.pid)
+		if err != nil {
+			return u, err
+		}
+		u.CPU += cpu + s.childTime
+		if s.cminflt > 0 {
+			u.Resolution = max(u.Resolution, 2*tick) // user and system time are each cut to a tick
+		}
+		if s.ended() {
+			continue
+		}
+		peak, err := peakRSS(s.pid)
+		if err != nil {
+			return u, err
+		}
+		peaks += peak
+		u.Processes++
+	}
+	t.peak = max(t.peak, peaks)
+	u.MaxRSS = max(t.peak, t.largest)
+	return u, nil
+}
+
+// groupUsage reads the control group's CPU time, and the memory of its members.
+func (t *tree) groupUsage() (Usage, error) {
+	pids, err := t.cg.pids()
+	if err != nil {
+		return Usage{}, err
+	}
+	var peaks int64
+	alive := 0
+	for _, pid := range pids {
+		peak, err := peakRSS(pid)
+		if gone(err) {
+			continue
+		}
+		if err != nil {
+			return Usage{}, err
+		}
+		peaks += peak
+		alive++
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	cpu, err := t.cg.cpu()
+	switch {
+	case err == nil:
+		t.cpu = cpu
+	case !gone(err) && !errors.Is(err, unix.ENODEV):
+		return Usage{}, err
+	}
+	t.peak = max(t.peak, peaks)
+	return Usage{CPU: t.cpu, Resolution: time.Microsecond, MaxRSS: max(t.peak, t.largest),
+		MaxRSSFloor: t.floor, Processes: alive}, nil
+}
