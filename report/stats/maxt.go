@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// tie is the relative difference below which two relabelled effects are
+// tie is the difference, relative to one and to themselves, below which two relabelled effects are
 // equal: they are sums of the same numbers in another order.
 const tie = 1e-9
 
@@ -75,7 +75,7 @@ func allowance(alpha float64, count int) int {
 // atLeast is the share of relabellings that reach z. The measured one does.
 func atLeast(largest []float64, z float64) float64 {
 	reached := 0
-	z *= 1 - tie
+	z -= tie * (1 + z)
 	for _, v := range largest {
 		if v >= z {
 			reached++

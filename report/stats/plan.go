@@ -174,5 +174,7 @@ func (o Options) more(s sample, r Result, rows, groups int) int {
 	if need > 1e6 {
 		return 0
 	}
-	return max(1, int(math.Ceil(need-blocks)))
+	base, head := len(s.row.Base[0]), len(s.row.Head[0])
+	need = max(need, float64(MinBlocks(base, head, o.Alpha/float64(groups))))
+	return max(1, int(math.Ceil(need-blocks-tie)))
 }

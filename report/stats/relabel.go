@@ -24,8 +24,9 @@ const (
 // candidate again; the measured labelling, or its mirror image, is one of them. It
 // serves all rows of the candidate, since the same copies served all scenarios.
 type relabelling struct {
-	ways   []uint32    // the sets of a block's copies that can be called the candidate, as bits
-	heads  int         // copies in each of them
+	ways   []uint32    // the sets of a block's copies that can be called the smaller arm, as bits
+	size   int         // copies in each of them
+	sign   float64     // 1 where the smaller arm is the candidate, or both are as large; else -1
 	chunks []chunk     // the blocks, a few at a time
 	column map[int]int // place of a block number among the blocks
 	order  [][]int     // by block: the copies (baseline first) in the order that bits of ways number them
@@ -68,7 +69,11 @@ func newRelabelling(rows []sample, want int, seed uint64) (*relabelling, error) 
 	for i, n := range numbers {
 		g.column[n] = i
 	}
-	g.ways, g.heads = subsets(nb+nh, nh), nh
+	g.size, g.sign = nh, 1
+	if nb < nh {
+		g.size, g.sign = nb, -1
+	}
+	g.ways = subsets(nb+nh, g.size)
 	g.order = g.standing(rows, len(numbers), nb+nh)
 	g.cut(len(numbers))
 	if total := labellings(nb, nh, len(numbers)); total <= enumerable {
@@ -177,7 +182,7 @@ func (g *relabelling) measured(base, copies int) []int {
 		for b := c.first; b < c.first+c.blocks; b++ {
 			var set uint32
 			for bit, i := range g.order[b] {
-				if i >= base {
+				if (i >= base) == (g.sign > 0) {
 					set |= 1 << bit
 				}
 			}
@@ -276,7 +281,8 @@ func (g *relabelling) tabulate(c chunk, columns [][]float64, blocks int, table [
 	return table
 }
 
-// difference is the mean of the copies in set less the mean of the others.
+// difference is the mean of the candidate's copies less that of the
+// baseline's, where set is the smaller arm.
 func (g *relabelling) difference(column []float64, order []int, set uint32) float64 {
 	var in, out float64
 	for bit, i := range order {
@@ -289,5 +295,5 @@ func (g *relabelling) difference(column []float64, order []int, set uint32) floa
 			out += column[i]
 		}
 	}
-	return in/float64(g.heads) - out/float64(len(order)-g.heads)
+	return g.sign * (in/float64(g.size) - out/float64(len(order)-g.size))
 }

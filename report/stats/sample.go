@@ -34,34 +34,40 @@ func newSample(r Row) (sample, error) {
 		return sample{}, err
 	}
 	blocks := float64(len(r.Blocks))
-	s := sample{row: r, per: make([]float64, len(r.Blocks)), dev: make([][]float64, len(r.Blocks))}
-	var total float64
+	s := sample{row: r, per: make([]float64, len(r.Blocks)), dev: make([][]float64, len(r.Blocks)), effect: math.NaN()}
+	if len(r.Blocks) == 0 {
+		return s, nil
+	}
+	s.effect = 0
+	nb, nh := len(r.Base[0]), len(r.Head[0])
+	var total, within float64
 	for b := range r.Blocks {
 		all := slices.Concat(r.Base[b], r.Head[b])
-		centre := mean(all)
-		for i := range all {
-			all[i] -= centre
-			if math.Abs(all[i]) < rounding {
-				all[i] = 0
-			}
-		}
-		nb := len(r.Base[b])
+		about(all, mean(all))
 		s.dev[b] = all
 		s.per[b] = mean(all[nb:]) - mean(all[:nb])
 		s.effect += s.per[b] / blocks
-		total += dot(all, all) * mixing(nb, len(r.Head[b]))
-		s.freedom += float64(len(all) - 1)
+		total += dot(all, all)
 	}
-	if len(r.Blocks) == 0 {
-		s.effect = math.NaN()
-		return s, nil
+	for _, dev := range s.dev {
+		rest := slices.Clone(dev)
+		about(rest[:nb], -s.effect*float64(nh)/float64(nb+nh))
+		about(rest[nb:], s.effect*float64(nb)/float64(nb+nh))
+		within += dot(rest, rest)
 	}
-	s.scale = math.Sqrt(total) / blocks
-	s.within = math.Sqrt(math.Max(0, total/blocks/blocks-s.effect*s.effect/s.freedom))
-	if s.within < 1e-9*s.scale {
-		s.within = 0
-	}
+	s.freedom = blocks * float64(nb+nh-1)
+	s.scale = math.Sqrt(total*mixing(nb, nh)) / blocks
+	s.within = math.Sqrt(within*mixing(nb, nh)) / blocks
 	return s, nil
+}
+
+// about takes centre from all values.
+func about(xs []float64, centre float64) {
+	for i := range xs {
+		if xs[i] -= centre; math.Abs(xs[i]) < rounding {
+			xs[i] = 0
+		}
+	}
 }
 
 // mixing turns the sum of squares of a block's copies into the variance of
@@ -92,7 +98,7 @@ func (s sample) se() float64 {
 // relabellings, so z is bounded by the root of the degrees of freedom: with
 // too few blocks no effect reaches c.
 func (s sample) critical(c float64) float64 {
-	c *= 1 + tie
+	c += tie * (1 + c)
 	room := 1 - c*c/s.freedom
 	if !(room > tie) {
 		return math.Inf(1)
