@@ -100,6 +100,10 @@ type Sample struct {
 
 	Errors  []ErrorCount
 	Metrics map[string]float64 // metrics that a tool reported itself, in base units
+	// Reported means that Metrics says all about rates and sizes: none are
+	// derived from the counts, which a tool may not give, or which count
+	// processes.
+	Reported bool
 
 	Generator GeneratorUse // of the whole Run; the same for every target of it
 }

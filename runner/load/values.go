@@ -39,16 +39,9 @@ var quantiles = []struct {
 // bytes, 1/s and ratios. What was not observed is absent, never zero: no
 // latency without a valid response, no rate without measured time.
 func (s *Sample) Values() map[string]float64 {
-	v := map[string]float64{
-		"requests":  float64(s.OK),
-		"bytes_in":  float64(s.BytesIn),
-		"bytes_out": float64(s.BytesOut),
-	}
-	if s.Elapsed > 0 {
-		v["rps"] = float64(s.OK) / s.Elapsed.Seconds()
-	}
-	if s.OK > 0 {
-		v["bytes_per_request"] = float64(s.BytesIn) / float64(s.OK)
+	v := map[string]float64{}
+	if !s.Reported {
+		s.rates(v)
 	}
 	if ended := s.Started - s.InFlight; ended > 0 {
 		v["error_ratio"] = float64(s.Failed) / float64(ended)
@@ -62,6 +55,19 @@ func (s *Sample) Values() map[string]float64 {
 		v[name] = value
 	}
 	return v
+}
+
+// rates adds what follows from the counts.
+func (s *Sample) rates(v map[string]float64) {
+	v["requests"] = float64(s.OK)
+	v["bytes_in"] = float64(s.BytesIn)
+	v["bytes_out"] = float64(s.BytesOut)
+	if s.Elapsed > 0 {
+		v["rps"] = float64(s.OK) / s.Elapsed.Seconds()
+	}
+	if s.OK > 0 {
+		v["bytes_per_request"] = float64(s.BytesIn) / float64(s.OK)
+	}
 }
 
 // distribution adds the metrics of one family from its histogram.
