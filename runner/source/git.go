@@ -41,20 +41,18 @@ func (g git) with(ctx context.Context, vars []string, args ...string) (string, e
 	for _, c := range quietConfig {
 		argv = append(argv, "-c", c)
 	}
-	cmd := exec.CommandContext(ctx, "git", append(argv, args...)...)
+	path, ok := lookPath("git", g.env)
+	if !ok {
+		return "", errNoGit
+	}
+	cmd := exec.CommandContext(ctx, path, append(argv, args...)...)
 	cmd.Env = append(gitEnviron(g.env), vars...)
 	cmd.WaitDelay = 5 * time.Second // a helper of git's may hold the pipes
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	if path, ok := lookPath("git", g.env); ok {
-		cmd.Path, cmd.Err = path, nil
-	}
 	err := cmd.Run()
 	if ctx.Err() != nil {
 		return "", ctx.Err()
-	}
-	if errors.Is(err, exec.ErrNotFound) {
-		return "", errNoGit
 	}
 	if err != nil {
 		return "", &gitError{Verb: args[0], Dir: g.dir, Said: gitSaid(stderr.String()), Err: err}

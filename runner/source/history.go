@@ -31,6 +31,7 @@ func (p *preparer) showHistory(ctx context.Context, g git, o *origin) error {
 	if err != nil {
 		return err
 	}
+	o.place.repo = common
 	o.history = o.revision + "\n" + tags
 	if o.dirty {
 		o.history += "\ndirty"

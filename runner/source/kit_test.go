@@ -140,7 +140,7 @@ func (w *world) exec(ctx context.Context, c Command) error {
 	return cmd.Run()
 }
 
-// prepare is Prepare, with the trees closed when the test ends.
+// prepare is a Prepare that has to succeed.
 func (w *world) prepare(o Options) []*Tree {
 	w.t.Helper()
 	trees, err := Prepare(w.t.Context(), o)
@@ -150,9 +150,11 @@ func (w *world) prepare(o Options) []*Tree {
 	return trees
 }
 
-// fails is a Prepare that has to fail, with all of these in its message.
+// fails is a Prepare that has to fail, with all of these in its message, and
+// to leave nothing behind.
 func (w *world) fails(o Options, want ...string) error {
 	w.t.Helper()
+	o.WorkDir = filepath.Join(w.root, "fail")
 	_, err := Prepare(w.t.Context(), o)
 	if err == nil {
 		w.t.Fatalf("prepare succeeded, want an error with %q", want)

@@ -16,6 +16,7 @@ type origin struct {
 	revision string
 	dirty    bool
 	warnings []string
+	place    place
 
 	content string // digest of what write writes
 	history string // digest of what else addGit shows to a build; empty where there is no repository
@@ -115,7 +116,7 @@ func (p *preparer) describe(ctx context.Context, g git, o *origin, path string) 
 	if err != nil {
 		return err
 	}
-	o.revision = head
+	o.revision, o.place.prefix = head, strings.TrimSuffix(prefix, "/")
 	for _, changed := range statusPaths(status) {
 		rel := strings.TrimPrefix(strings.TrimSuffix(changed, "/"), prefix)
 		if !p.skip.refuses(path, rel) {
@@ -150,4 +151,26 @@ func (p *preparer) shown(path string) string {
 		return path
 	}
 	return rel
+}
+
+// place says which part of which repository a tree is.
+type place struct {
+	repo   string // its git folder; empty outside of git
+	prefix string // the folder in it, empty for the whole
+}
+
+// warnPlaces says where an arm is a part of the repository that another arm
+// is the whole of: the same step or server then starts in different places.
+func warnPlaces(trees []*Tree) {
+	for _, part := range trees {
+		for _, whole := range trees {
+			if part.place.prefix == "" || whole.place.prefix != "" || part.place.repo != whole.place.repo {
+				continue
+			}
+			part.Warnings = append(part.Warnings, fmt.Sprintf(
+				"it is the folder %s of its repository, and arm %s is the whole of it; name the repository's top in dir:, and the folder in the dir of steps and server",
+				part.place.prefix, whole.Arm.Name))
+			break
+		}
+	}
 }

@@ -64,6 +64,7 @@ type Tree struct {
 	Cached   bool     // the build came from the cache
 	Warnings []string // what qualifies the tree
 
+	place  place
 	closed bool
 }
 
@@ -90,6 +91,7 @@ func Prepare(ctx context.Context, o Options) ([]*Tree, error) {
 		}
 		trees = append(trees, t)
 	}
+	warnPlaces(trees)
 	p.cache.prune(keepBuilds, keepBytes)
 	return trees, nil
 }
@@ -187,7 +189,7 @@ func (p *preparer) tree(ctx context.Context, n int, arm spec.Arm) (*Tree, error)
 	}
 	t := &Tree{
 		Arm: arm, Label: cmp.Or(arm.Label, arm.Name), Dir: treeDir(p.WorkDir, n),
-		Source: src.name, Revision: src.revision, Dirty: src.dirty, Warnings: src.warnings,
+		Source: src.name, Revision: src.revision, Dirty: src.dirty, Warnings: src.warnings, place: src.place,
 	}
 	if err := removeTree(t.Dir); err != nil {
 		return nil, err
