@@ -20,12 +20,6 @@ const (
 	open
 )
 
-// pending is a request that has been sent and not answered.
-type pending struct {
-	at      int64 // when its first byte was sent
-	variant int32
-}
-
 // conn is one connection of the fast loop. Its requests are answered in the
 // order in which they were sent.
 type conn struct {

@@ -29,6 +29,12 @@ type httpDriver struct {
 	definitions []definition
 }
 
+// pending is a request that has been sent and not answered.
+type pending struct {
+	at      int64 // when its first byte was sent
+	variant int32
+}
+
 // newHTTP returns the closed-loop driver.
 func newHTTP(s spec.Scenario, o Options) (Driver, error) {
 	d := &httpDriver{scenario: s, http: *s.HTTP, options: o}
