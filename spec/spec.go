@@ -68,12 +68,6 @@ type Step struct {
 	Env     map[string]Template `json:"env,omitempty"`
 }
 
-// Command is either a line for sh -c or an argument vector run directly.
-type Command struct {
-	Shell Template   `json:"shell,omitempty"`
-	Argv  []Template `json:"argv,omitempty"`
-}
-
 // Server says how one copy of an arm is started, known to be ready, and stopped.
 type Server struct {
 	Command Command             `json:"command"`

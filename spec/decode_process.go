@@ -1,0 +1,119 @@
+package spec
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+)
+
+// presets are the load tools whose output is understood without metrics.
+var presets = []string{"wrk", "autocannon", "ab", "hey", "h2load", "bombardier", "vegeta", "load_test", "http_load_test"}
+
+// Presets lists the load tools whose output an exec scenario understands by
+// itself (exec.preset).
+func Presets() []string { return slices.Clone(presets) }
+
+// exec decodes a scenario that another load tool drives.
+func (d *decoder) exec(v value) *Exec {
+	e := &Exec{Timeout: 5 * time.Minute}
+	m, ok := d.object(v, execObject)
+	if !ok || !m.require("command", "command: says how the load tool is started, with ${url} and ${connections} where they go") {
+		return e
+	}
+	m.on("command", func(v value) { e.Command, _ = d.command(v, scopeScenario) })
+	m.on("preset", func(v value) { e.Preset, _ = d.choice(v, presets...) })
+	m.on("connections", func(v value) { d.count(v, 1, maxConnections, &e.Connections) })
+	m.on("env", func(v value) { e.Env = d.env(v, scopeScenario) })
+	m.on("endless", func(v value) { e.Endless, _ = d.boolean(v) })
+	m.on("timeout", func(v value) { d.span(v, time.Millisecond, &e.Timeout) })
+	m.on("metrics", func(v value) { e.Metrics = d.extracts(v) })
+	m.on("errors", func(v value) {
+		d.list(v, "a list of regular expressions", "", func(item value) {
+			if re := d.regex(item); re != "" {
+				e.Errors = append(e.Errors, re)
+			}
+		})
+	})
+	if !m.has("metrics") && !m.has("preset") {
+		d.errorOn(m.node, kindMissingKey, "exec: expected metrics or preset, found neither", "metrics says what to read from the output; preset names a tool that is known: "+strings.Join(presets, ", "))
+	}
+	if strings.Contains(string(e.Command.Shell), "${connections}") && e.Connections == 0 && e.Command.Shell != "" {
+		c, _ := m.get("command")
+		d.errorOn(c.node, kindReference, "command: ${connections} has no value", "add connections: N to the exec")
+	}
+	return e
+}
+
+// extracts decodes what is read from a tool's output, in file order.
+func (d *decoder) extracts(v value) []Extract {
+	var out []Extract
+	hint := `write metrics: { rps: { regex: 'Requests/sec:\s+([0-9.]+)' } }`
+	d.names(v, "a mapping of metrics to what is read", hint, func(name string, key *node, v value) {
+		if !isMetricName(name) {
+			d.errorOn(key, kindName, fmt.Sprintf("metric %s: expected a name such as rps or latency.p99", quote(name)), "names of metrics have small letters, digits, _ and one dot")
+			return
+		}
+		if x, ok := d.extract(name, v); ok {
+			out = append(out, x)
+		}
+	})
+	return out
+}
+
+var metricNameRule = regexp.MustCompile(`^[a-z][a-z0-9_]*(\.[a-z0-9][a-z0-9_]*)?$`)
+
+func isMetricName(s string) bool { return len(s) <= maxName && metricNameRule.MatchString(s) }
+
+func (d *decoder) extract(name string, v value) (Extract, bool) {
+	x := Extract{Metric: name, Better: "higher"}
+	if known, ok := LookupMetric(name); ok {
+		x.Better, x.Unit = known.Better, known.Unit
+	}
+	m, ok := d.object(v, extractObject)
+	if !ok {
+		return x, false
+	}
+	if m.one("regex", "json") == "" {
+		d.errorOn(m.node, kindMissingKey, fmt.Sprintf("metric %s: expected regex or json, found neither", name), "regex: has one group for the number; json: is a dotted path")
+		return x, false
+	}
+	m.on("regex", func(v value) {
+		x.Regex = d.regex(v)
+		if re, err := regexp.Compile(x.Regex); err == nil && x.Regex != "" && re.NumSubexp() != 1 {
+			d.errorOn(v.node, kindBadValue, fmt.Sprintf("regex: expected one group for the number, found %d", re.NumSubexp()), `put ( ) around the number: ([0-9.]+), and (?: ) around others`)
+		}
+	})
+	m.on("json", func(v value) { x.JSON, _ = d.str(v, "a dotted path such as requests.average") })
+	m.on("better", func(v value) { x.Better, _ = d.choice(v, "higher", "lower") })
+	m.on("unit", func(v value) { x.Unit, _ = d.str(v, "a unit such as s, ms, B or 1/s") })
+	return x, true
+}
+
+// process decodes a scenario whose every sample is one process.
+func (d *decoder) process(v value) *Process {
+	p := &Process{Timeout: 5 * time.Minute}
+	m, ok := d.object(v, processObject)
+	if !ok || !m.require("run", "run: COMMAND says what is measured") {
+		return p
+	}
+	m.on("run", func(v value) { p.Run, _ = d.command(v, scopeProcess) })
+	m.on("dir", func(v value) { p.Dir = d.inTree(v) })
+	m.on("env", func(v value) { p.Env = d.env(v, scopeProcess) })
+	m.on("prepare", func(v value) { p.Prepare = d.hook(v) })
+	m.on("cleanup", func(v value) { p.Cleanup = d.hook(v) })
+	m.on("stdin", func(v value) { p.Stdin = d.file(v, "a file") })
+	m.on("exit", func(v value) { d.count(v, 0, 255, &p.Exit) })
+	m.on("compare", func(v value) { p.Compare, _ = d.boolean(v) })
+	m.on("timeout", func(v value) { d.span(v, time.Millisecond, &p.Timeout) })
+	return p
+}
+
+func (d *decoder) hook(v value) *Step {
+	st, ok := d.step(v)
+	if !ok {
+		return nil
+	}
+	return &st
+}

@@ -1,0 +1,159 @@
+package spec
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// The mappings of a bench.yaml whose keys are fixed. schema.json says the
+// same; a test holds the two together.
+var (
+	rootObject = &object{"bench.yaml", []string{
+		"version", "name", "arms", "baseline", "env", "build", "services", "server", "pins", "generator", "limits", "plan",
+		"matrix", "defaults", "scenarios", "judge", "alpha", "margin", "thresholds", "policy", "report", "versions", "profiles",
+	}}
+	armObject       = &object{"arm", []string{"git", "repo", "merge_base", "dir", "label", "setup", "build", "server", "env", "services"}}
+	stepObject      = &object{"step", []string{"run", "dir", "timeout", "env"}}
+	serverObject    = &object{"server", []string{"command", "dir", "env", "ready", "stop"}}
+	readyObject     = &object{"ready", []string{"http", "tcp", "log", "exec", "timeout"}}
+	stopObject      = &object{"stop", []string{"signal", "timeout"}}
+	serviceObject   = &object{"service", []string{"command", "dir", "env", "ready", "stop", "reset", "port", "cpus"}}
+	pinsObject      = &object{"pins", []string{"server", "load", "require"}}
+	generatorObject = &object{"generator", []string{"cpus"}}
+	limitsObject    = &object{"limits", []string{"memory", "nofile", "processes"}}
+	planObject      = &object{"plan", []string{"blocks", "window", "warmup", "turn", "interleave", "copies", "budget", "seed"}}
+	blocksObject    = &object{"blocks", []string{"min", "max"}}
+	scenarioObject  = &object{"scenario", []string{
+		"matrix", "http", "ws", "exec", "command", "expect", "control", "judge", "errors", "window", "warmup", "interleave", "arms",
+	}}
+	httpObject = &object{"http", []string{
+		"method", "path", "url", "headers", "body", "connections", "pipeline", "pipeline_mode", "keepalive", "timeout", "think",
+		"rate", "pacer", "version", "tls", "sign", "data", "requests", "vars",
+	}}
+	bodyObject    = &object{"body", []string{"file"}}
+	requestObject = &object{"request", []string{"method", "path", "headers", "body", "weight"}}
+	pacerObject   = &object{"pacer", []string{"kind", "from", "to", "mean", "swing", "period"}}
+	tlsObject     = &object{"tls", []string{"ca", "insecure", "server_name"}}
+	signObject    = &object{"sign", []string{"header", "hmac", "key", "prefix"}}
+	wsObject      = &object{"ws", []string{
+		"path", "url", "headers", "size", "message", "reply", "binary", "connections", "pipeline", "deflate", "timeout", "tls",
+	}}
+	execObject      = &object{"exec", []string{"command", "preset", "connections", "metrics", "errors", "env", "endless", "timeout"}}
+	extractObject   = &object{"metric", []string{"regex", "json", "better", "unit"}}
+	processObject   = &object{"command", []string{"run", "dir", "env", "prepare", "cleanup", "stdin", "exit", "compare", "timeout"}}
+	thresholdObject = &object{"threshold", []string{"metric", "scenario", "mark", "warn", "fail", "message"}}
+	policyObject    = &object{"policy", []string{"unsure", "new", "removed", "failed", "incomparable"}}
+	reportObject    = &object{"report", []string{"markdown", "json", "html", "junit", "csv", "benchfmt", "text"}}
+)
+
+// homes are the mappings that a key which stands in the wrong place is
+// looked for in, with where they belong.
+var homes = []struct {
+	object *object
+	path   string
+}{
+	{rootObject, "the top level"},
+	{planObject, "plan"},
+	{httpObject, "a scenario's http"},
+	{serverObject, "server"},
+	{scenarioObject, "a scenario"},
+	{readyObject, "server.ready"},
+	{stopObject, "server.stop"},
+	{pinsObject, "pins"},
+	{armObject, "an arm"},
+	{thresholdObject, "an entry of thresholds"},
+	{policyObject, "policy"},
+	{wsObject, "a scenario's ws"},
+	{processObject, "a scenario's command"},
+	{execObject, "a scenario's exec"},
+	{limitsObject, "limits"},
+	{stepObject, "a step of build"},
+	{reportObject, "report"},
+}
+
+// unknownKey reports a key that its mapping does not know.
+func (d *decoder) unknownKey(f field, m mapping) {
+	msg := fmt.Sprintf("%s: unknown key %s", m.what(), quote(f.key.text))
+	if d.seen[diagKey{f.key.pos, kindUnknownKey, msg}] {
+		return
+	}
+	d.errorOn(f.key, kindUnknownKey, msg, d.unknownKeyHint(f, m))
+}
+
+func (d *decoder) unknownKeyHint(f field, m mapping) string {
+	key := f.key.text
+	switch {
+	case m.flow && f.val.isNull() && f.val.text == "":
+		return "inside { } a comma ends an unquoted value; put the whole value in quotes"
+	case key == "on" && m.object == rootObject:
+		return "a bench.yaml has no triggers; they belong in the workflow"
+	}
+	if near := nearest(key, m.object.keys); near != "" {
+		return fmt.Sprintf("did you mean %q?", near)
+	}
+	if near := synonym(key, m.object.keys); near != "" {
+		return fmt.Sprintf("did you mean %q?", near)
+	}
+	if home := homeOf(key, m.object); home != "" {
+		return fmt.Sprintf("%q belongs under %s", key, home)
+	}
+	if strings.Contains(key, " ") || strings.HasPrefix(f.val.text, " ") {
+		return "quote a value that has \": \" in it"
+	}
+	for _, h := range homes {
+		if s := synonym(key, h.object.keys); s != "" && h.object != m.object {
+			return fmt.Sprintf("%q under %s may be what you mean", s, h.path)
+		}
+	}
+	return "known keys: " + strings.Join(m.object.keys, ", ")
+}
+
+// homeOf says where a key belongs that is known elsewhere.
+func homeOf(key string, not *object) string {
+	for _, h := range homes {
+		if h.object != not && slices.Contains(h.object.keys, key) {
+			return h.path
+		}
+	}
+	return ""
+}
+
+// objectHint shows how to write a mapping that was given as something else.
+func objectHint(v value, o *object) string {
+	if v.kind == seqKind {
+		return fmt.Sprintf("write %s: { %s: ... }, without dashes", v.key, o.keys[0])
+	}
+	if v.kind != scalarKind || v.isNull() {
+		return ""
+	}
+	text := v.text
+	if strings.ContainsAny(text, ",{}[]: #'\"") {
+		text = "'" + strings.ReplaceAll(text, "'", "''") + "'"
+	}
+	switch o {
+	case serverObject, serviceObject:
+		return fmt.Sprintf("write %s: { command: %s }", v.key, text)
+	case processObject:
+		return fmt.Sprintf("write %s: { run: %s }", v.key, text)
+	case execObject:
+		return fmt.Sprintf("write %s: { command: %s }", v.key, text)
+	case httpObject, wsObject:
+		return fmt.Sprintf("write %s: { path: %s }", v.key, text)
+	case armObject:
+		if strings.HasPrefix(v.text, ".") || strings.HasPrefix(v.text, "/") {
+			return fmt.Sprintf("write %s: { dir: %s }", v.key, text)
+		}
+		return fmt.Sprintf("write %s: { git: %s }", v.key, text)
+	case readyObject:
+		if strings.HasPrefix(v.text, "/") {
+			return fmt.Sprintf("write %s: { http: %s }", v.key, text)
+		}
+		return fmt.Sprintf("write %s: { tcp: %s }", v.key, text)
+	case stopObject:
+		return fmt.Sprintf("write %s: { signal: %s }", v.key, strings.TrimPrefix(text, "SIG"))
+	case pinsObject:
+		return fmt.Sprintf("write %s: { server: %s, load: %s }", v.key, text, text)
+	}
+	return ""
+}
