@@ -12,6 +12,7 @@
 package proc
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/tandem-bench/tandem/spec"
@@ -51,4 +52,42 @@ type Usage struct {
 	// kernel reports our own where a command needs less.
 	MaxRSSFloor int64
 	Processes   int // alive at this reading
+}
+
+// Options configures a Supervisor. The zero value is what a run wants.
+type Options struct {
+	Executable string        // program with WatchdogMain in its main; empty: our own
+	NoCgroup   bool          // do not use control groups, even where they can be written
+	Grace      time.Duration // time that Close leaves to processes between TERM and KILL; 0: 2 s
+}
+
+// ExitError says how a process ended that was not asked to.
+type ExitError struct {
+	Name   string
+	PID    int
+	Code   int           // exit status; -1 where a signal ended it
+	Signal string        // "KILL", where one did
+	After  time.Duration // since its start
+	Reason string        // what is known beyond that, such as a memory limit
+}
+
+func (e *ExitError) Error() string {
+	how := fmt.Sprintf("ended with exit status %d", e.Code)
+	if e.Signal != "" {
+		how = "was ended by signal " + e.Signal
+	}
+	if e.Reason != "" {
+		how += " (" + e.Reason + ")"
+	}
+	return fmt.Sprintf("%s (pid %d) %s %s after its start", e.Name, e.PID, how, roundTime(e.After))
+}
+
+// roundTime leaves three digits or so of a duration, for people.
+func roundTime(d time.Duration) time.Duration {
+	for unit := time.Second; unit > time.Microsecond; unit /= 1000 {
+		if d >= unit {
+			return d.Round(unit / 100)
+		}
+	}
+	return d
 }

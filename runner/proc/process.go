@@ -1,5 +1,3 @@
-//go:build unix
-
 package proc
 
 import (
@@ -8,12 +6,9 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strings"
 	"sync"
 	"syscall"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/tandem-bench/tandem/spec"
 )
@@ -44,27 +39,6 @@ type Process struct {
 	ended time.Time
 	state *os.ProcessState
 	err   error
-}
-
-// ExitError says how a process ended that was not asked to.
-type ExitError struct {
-	Name   string
-	PID    int
-	Code   int           // exit status; -1 where a signal ended it
-	Signal string        // "KILL", where one did
-	After  time.Duration // since its start
-	Reason string        // what is known beyond that, such as a memory limit
-}
-
-func (e *ExitError) Error() string {
-	how := fmt.Sprintf("ended with exit status %d", e.Code)
-	if e.Signal != "" {
-		how = "was ended by signal " + e.Signal
-	}
-	if e.Reason != "" {
-		how += " (" + e.Reason + ")"
-	}
-	return fmt.Sprintf("%s (pid %d) %s %s after its start", e.Name, e.PID, how, roundTime(e.After))
 }
 
 // openFiles opens standard input, output and error.
@@ -151,15 +125,6 @@ func (p *Process) exitError(state *os.ProcessState) *ExitError {
 		After: p.ended.Sub(p.started), Reason: p.tree.reason()}
 }
 
-// exitOf is the exit status and the name of the signal of an ended process.
-func exitOf(state *os.ProcessState) (code int, signal string) {
-	ws := state.Sys().(syscall.WaitStatus)
-	if ws.Signaled() {
-		return -1, strings.TrimPrefix(unix.SignalName(ws.Signal()), "SIG")
-	}
-	return ws.ExitStatus(), ""
-}
-
 // obey kills the process when ctx ends.
 func (p *Process) obey(ctx context.Context) {
 	select {
@@ -170,7 +135,7 @@ func (p *Process) obey(ctx context.Context) {
 			p.verdict = p.cutShort(ctx)
 		}
 		p.mu.Unlock()
-		p.end(unix.SIGKILL, 0) // what could not be killed is in Err
+		p.end(syscall.SIGKILL, 0) // what could not be killed is in Err
 	}
 }
 
@@ -219,7 +184,7 @@ func (p *Process) Stop(how spec.Stop) error {
 	if name == "" {
 		name = "TERM"
 	}
-	sig := unix.SignalNum("SIG" + strings.TrimPrefix(name, "SIG"))
+	sig := signalNamed(name)
 	if sig == 0 {
 		return fmt.Errorf("stop %s: found signal %q, expected TERM, INT, QUIT, HUP, KILL, USR1 or USR2", p.name, name)
 	}
@@ -235,7 +200,7 @@ func (p *Process) end(sig syscall.Signal, patience time.Duration) error {
 	p.mu.Lock()
 	p.asked = true
 	p.mu.Unlock()
-	if sig != unix.SIGKILL && p.tree.signal(sig) {
+	if sig != syscall.SIGKILL && p.tree.signal(sig) {
 		t := time.NewTimer(patience)
 		defer t.Stop()
 		select {
@@ -305,14 +270,4 @@ func (p *Process) Usage() (Usage, error) {
 		return u, fmt.Errorf("read the CPU time of %s: %w", p.name, err)
 	}
 	return u, nil
-}
-
-// roundTime leaves three digits or so of a duration, for people.
-func roundTime(d time.Duration) time.Duration {
-	for unit := time.Second; unit > time.Microsecond; unit /= 1000 {
-		if d >= unit {
-			return d.Round(unit / 100)
-		}
-	}
-	return d
 }

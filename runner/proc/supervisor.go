@@ -1,5 +1,3 @@
-//go:build unix
-
 package proc
 
 import (
@@ -12,17 +10,9 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
-
-	"golang.org/x/sys/unix"
 )
-
-// Options configures a Supervisor. The zero value is what a run wants.
-type Options struct {
-	Executable string        // program with WatchdogMain in its main; empty: our own
-	NoCgroup   bool          // do not use control groups, even where they can be written
-	Grace      time.Duration // time that Close leaves to processes between TERM and KILL; 0: 2 s
-}
 
 // Supervisor starts processes and sees to it that none outlives it: each gets
 // a process group and, where control groups can be written, one of those;
@@ -226,7 +216,7 @@ func (s *Supervisor) Close() error {
 	errs := make([]error, len(left))
 	var wg sync.WaitGroup
 	for i, p := range left {
-		wg.Go(func() { errs[i] = p.end(unix.SIGTERM, s.opt.Grace) })
+		wg.Go(func() { errs[i] = p.end(syscall.SIGTERM, s.opt.Grace) })
 	}
 	wg.Wait()
 	close(s.jobs)
@@ -253,7 +243,7 @@ func findProgram(c Cmd) (string, error) {
 		if !strings.HasPrefix(at, "/") && c.Dir != "" {
 			at = c.Dir + "/" + full
 		}
-		if info, err := os.Stat(at); err == nil && info.Mode().IsRegular() && unix.Access(at, unix.X_OK) == nil {
+		if info, err := os.Stat(at); err == nil && info.Mode().IsRegular() && executable(at) {
 			return full, nil
 		}
 	}
@@ -275,7 +265,7 @@ func explainStart(c Cmd, path string, err error) error {
 	if _, e := os.Stat(at); errors.Is(err, os.ErrNotExist) && e == nil {
 		return fmt.Errorf("%s exists, but the interpreter in its first line or the loader that it needs does not: %w", path, err)
 	}
-	if errors.Is(err, unix.ENOEXEC) {
+	if errors.Is(err, syscall.ENOEXEC) {
 		return fmt.Errorf("%s is not a program of this machine, or a script without a #! line: %w", path, err)
 	}
 	return err
