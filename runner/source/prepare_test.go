@@ -351,7 +351,7 @@ func TestReadOnlyTree(t *testing.T) {
 	if info, err := os.Stat(filepath.Join(tr.Dir, "server.txt")); err != nil || info.Mode().Perm() != 0o644 {
 		t.Errorf("server.txt has mode %v (%v), want its owner able to write", info.Mode(), err)
 	}
-	if err := errors.Join(Remove(dst), tr.Close()); err != nil {
+	if err := errors.Join(Remove(dst), tr.Close(), removeTree(filepath.Join(w.root, "cache"))); err != nil {
 		t.Error(err)
 	}
 }
