@@ -1,0 +1,289 @@
+package main
+
+import (
+	"context"
+	crand "crypto/rand"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tandem-bench/tandem/report"
+	"github.com/tandem-bench/tandem/report/stats"
+	"github.com/tandem-bench/tandem/runner"
+	"github.com/tandem-bench/tandem/runner/journal"
+	"github.com/tandem-bench/tandem/runner/source"
+	"github.com/tandem-bench/tandem/spec"
+)
+
+type runFlags struct {
+	scenarios []string
+	out       string
+	resume    string
+	same      bool
+	dryRun    bool
+	deadline  time.Duration
+	format    string
+	shard     string
+	seed      uint64
+	quiet     bool
+}
+
+func (a *app) runCmd() *cobra.Command {
+	var f runFlags
+	cmd := &cobra.Command{
+		Use:   "run",
+		Short: "Build the arms, measure them in turns, judge, and gate",
+		Long: `Builds every arm, starts them side by side, alternates the load between them,
+and prints a table with a verdict for each judged row. Everything that was
+measured is kept in .tandem/runs/ID, also when the run is interrupted.`,
+		Example: `  tandem run                                   # bench.yaml, looked for upwards
+  tandem run -f examples/quickstart/bench.yaml --profile quick
+  tandem run --scenario 'http/*' --format markdown
+  tandem run --same                            # your own false-alarm check: nothing may be marked`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.run(cmd.Context(), f, cmd.Flags().Changed("seed"))
+		},
+	}
+	a.specFlags(cmd)
+	fl := cmd.Flags()
+	fl.StringArrayVar(&f.scenarios, "scenario", nil, "run only the scenarios that match this glob (repeatable)")
+	fl.StringVar(&f.out, "out", "", "folder for journal.jsonl, result.json and logs/ (default .tandem/runs/ID)")
+	fl.StringVar(&f.resume, "resume", "", "go on with the run of this ID after it was cut off")
+	fl.BoolVar(&f.same, "same", false, "put the baseline in the place of every candidate: nothing may be marked")
+	fl.BoolVar(&f.dryRun, "dry-run", false, "print the plan and run nothing")
+	fl.DurationVar(&f.deadline, "deadline", 0, "end between blocks, with a report, before this much time is over")
+	fl.StringVar(&f.format, "format", "text", "what to print: "+strings.Join(report.Formats(), ", "))
+	fl.StringVar(&f.shard, "shard", "", "run part K of N of the scenarios, as K/N")
+	fl.Uint64Var(&f.seed, "seed", 0, "seed of every random order (default: the spec's, or a random one)")
+	fl.BoolVarP(&f.quiet, "quiet", "q", false, "show no progress")
+	return cmd
+}
+
+func noArgs(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return usageErrorf("%s takes no arguments, found %q: see 'tandem %s --help'", cmd.Name(), args[0], cmd.Name())
+	}
+	return nil
+}
+
+func (a *app) run(ctx context.Context, f runFlags, seeded bool) error {
+	if !slices.Contains(report.Formats(), f.format) {
+		return usageErrorf("--format: found %q, expected one of %s", f.format, strings.Join(report.Formats(), ", "))
+	}
+	s, err := a.load()
+	if err != nil {
+		return err
+	}
+	state := stateDir(s.Dir)
+	var resumed *journal.Run
+	if f.resume != "" {
+		if resumed, f.out, err = openResumed(state, f.resume); err != nil {
+			return err
+		}
+	}
+	plan, err := makePlan(s, f, seeded, resumed)
+	if err != nil {
+		return &exitError{exitUsage, err}
+	}
+	if f.dryRun {
+		return a.printPlan(s, plan, false)
+	}
+	return a.measure(ctx, s, plan, f, state, resumed)
+}
+
+// makePlan fixes the seed and makes the plan.
+func makePlan(s *spec.Spec, f runFlags, seeded bool, resumed *journal.Run) (*runner.Plan, error) {
+	o := runner.PlanOptions{Filter: f.scenarios}
+	switch {
+	case resumed != nil:
+		o.Seed, o.Filter = resumed.Header.Seed, resumed.Header.Filter
+		f.shard = resumed.Header.Shard
+	case seeded:
+		o.Seed = f.seed
+	case s.Plan.SeedFixed:
+		o.Seed = s.Plan.Seed
+	default:
+		o.Seed = randomSeed()
+	}
+	if f.shard != "" {
+		var err error
+		if o.Shard, err = parseShard(f.shard); err != nil {
+			return nil, err
+		}
+	}
+	return runner.NewPlan(s, o)
+}
+
+func parseShard(text string) (runner.Shard, error) {
+	var sh runner.Shard
+	if n, err := fmt.Sscanf(text, "%d/%d", &sh.K, &sh.N); n != 2 || err != nil || sh.K < 1 || sh.K > sh.N || sh.String() != text {
+		return sh, fmt.Errorf("--shard: found %q, expected K/N with K from 1 to N, such as 2/4", text)
+	}
+	return sh, nil
+}
+
+func randomSeed() uint64 {
+	var b [8]byte
+	crand.Read(b[:]) // never fails (crypto/rand)
+	// Short enough to type again.
+	return binary.LittleEndian.Uint64(b[:]) % 1_000_000_000
+}
+
+// measure runs the plan and reports, whatever came of it.
+func (a *app) measure(ctx context.Context, s *spec.Spec, plan *runner.Plan, f runFlags, state string, resumed *journal.Run) error {
+	unlock, err := lockState(state)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	id := a.newID()
+	if resumed != nil {
+		id = resumed.Header.ID
+	}
+	out := f.out
+	if out == "" {
+		out = filepath.Join(state, "runs", id)
+	}
+	if out, err = filepath.Abs(out); err != nil {
+		return notMeasured(err)
+	}
+	if resumed == nil && exists(filepath.Join(out, "journal.jsonl")) {
+		return usageErrorf("--out: %s holds a run already: choose another folder, or go on with it by --resume %s", out, out)
+	}
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	// After the first signal a second one ends this process at once; the
+	// watchdog then ends what it started.
+	defer context.AfterFunc(ctx, stop)()
+	defer stop()
+	bar := a.newProgress(f.quiet)
+	o := runner.Options{
+		Spec: s, Plan: plan, Env: a.env, Environ: a.environ,
+		ID: id, Out: out, Cache: filepath.Join(state, "cache"), Work: source.WorkParent(a.env), Tool: version(),
+		Filter: f.scenarios, Shard: f.shard, Same: f.same, Resume: resumed,
+		Looks:    stats.Looks(plan.Blocks.Min, plan.Blocks.Max),
+		Settled:  func(j *journal.Run) (bool, string) { return report.Settled(j, nil) },
+		Progress: bar.update, Now: a.now,
+	}
+	if f.deadline > 0 {
+		o.Deadline = a.now().Add(f.deadline)
+	}
+	run, runErr := runner.Run(ctx, o)
+	bar.finish()
+	if run == nil {
+		if ctx.Err() != nil {
+			return &exitError{exitInterrupted, errors.New("interrupted before anything was measured")}
+		}
+		return notMeasured(runErr)
+	}
+	return a.conclude(run, runErr, s, out, f.format)
+}
+
+// conclude analyses the run, writes every report, and turns the outcome into
+// an exit code.
+func (a *app) conclude(run *journal.Run, runErr error, s *spec.Spec, out, format string) error {
+	analysis, err := report.Analyze(run, nil)
+	if err != nil {
+		return notMeasured(errors.Join(runErr, err))
+	}
+	err = errors.Join(
+		writeReport(filepath.Join(out, "result.json"), "json", analysis),
+		writeReports(s, analysis),
+		a.show(analysis, format),
+	)
+	if format == "text" {
+		fmt.Fprintf(a.stderr, "\nkept in %s; see it again with: tandem report %s\n", shortPath(out), shortPath(out))
+	}
+	if runErr != nil {
+		return notMeasured(errors.Join(runErr, err))
+	}
+	if err != nil {
+		return notMeasured(err)
+	}
+	return outcomeError(analysis)
+}
+
+// outcomeError maps an outcome to its exit code. The report has said why.
+func outcomeError(a *report.Analysis) error {
+	codes := map[report.Outcome]int{
+		report.GateFailed:  exitGateFailed,
+		report.Undecided:   exitUnsure,
+		report.NotMeasured: exitNotMeasured,
+		report.Interrupted: exitInterrupted,
+	}
+	if code, ok := codes[a.Outcome]; ok {
+		return &exitError{code, nil}
+	}
+	return nil
+}
+
+// show prints an analysis to standard output.
+func (a *app) show(analysis *report.Analysis, format string) error {
+	return report.Write(a.stdout, format, analysis, report.RenderOptions{
+		Color: format == "text" && a.colored(a.stdout),
+		Width: a.width(a.stdout),
+		ASCII: a.asciiOnly(),
+	})
+}
+
+// asciiOnly says whether the locale has no UTF-8.
+func (a *app) asciiOnly() bool {
+	for _, name := range []string{"LC_ALL", "LC_CTYPE", "LANG"} {
+		if v, ok := a.env(name); ok && v != "" {
+			v = strings.ToLower(v)
+			return !strings.Contains(v, "utf-8") && !strings.Contains(v, "utf8")
+		}
+	}
+	return false // an empty environment says nothing; CI logs are UTF-8
+}
+
+// writeReports writes the files that the spec asks for, in its folder.
+func writeReports(s *spec.Spec, analysis *report.Analysis) error {
+	var errs []error
+	for _, r := range s.Report {
+		path := r.Path
+		if !filepath.IsAbs(path) {
+			path = filepath.Join(s.Dir, path)
+		}
+		errs = append(errs, writeReport(path, r.Format, analysis))
+	}
+	return errors.Join(errs...)
+}
+
+// writeReport writes one file whole or not at all.
+func writeReport(path, format string, analysis *report.Analysis) (err error) {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return fmt.Errorf("writing the %s report: %w", format, err)
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
+	if err != nil {
+		return fmt.Errorf("writing the %s report: %w", format, err)
+	}
+	defer os.Remove(f.Name())
+	err = report.Write(f, format, analysis, report.RenderOptions{})
+	err = errors.Join(err, f.Chmod(0o644), f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		return fmt.Errorf("writing the %s report: %w", format, err)
+	}
+	return nil
+}
+
+// newID names a run: its time, so that IDs sort, and a random tail.
+func (a *app) newID() string {
+	var b [2]byte
+	crand.Read(b[:])
+	return a.now().UTC().Format("20060102-150405-") + hex.EncodeToString(b[:])
+}

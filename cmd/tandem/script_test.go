@@ -1,0 +1,152 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/tandem-bench/tandem/runner/proc"
+)
+
+func TestMain(m *testing.M) {
+	if handled, code := proc.WatchdogMain(os.Args, os.Stdin); handled {
+		os.Exit(code)
+	}
+	testscript.Main(m, map[string]func(){
+		"tandem": func() { os.Exit(Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },
+		"server": func() { os.Exit(serve(os.Args[1:])) },
+	})
+}
+
+// TestScripts runs the command as a user does, one shell session a file.
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir: "testdata/script",
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"waitfor":   waitFor,
+			"noprocess": noProcess,
+			"signal":    signalCommand,
+			"exits":     exits,
+		},
+		Setup: func(e *testscript.Env) error {
+			// Each script's servers carry its folder in their arguments.
+			e.Setenv("MARK", "mark-"+filepath.Base(e.WorkDir)+"-"+strconv.Itoa(os.Getpid()))
+			e.Setenv("XDG_CACHE_HOME", filepath.Join(e.WorkDir, "cache"))
+			e.Setenv("GIT_CONFIG_NOSYSTEM", "1")
+			e.Setenv("GIT_AUTHOR_NAME", "T")
+			e.Setenv("GIT_AUTHOR_EMAIL", "t@example.com")
+			e.Setenv("GIT_COMMITTER_NAME", "T")
+			e.Setenv("GIT_COMMITTER_EMAIL", "t@example.com")
+			return nil
+		},
+	})
+}
+
+// patience is how long a script waits for something that must come.
+const patience = 60 * time.Second
+
+// waitFor waits until a file holds a text: waitfor FILE TEXT.
+func waitFor(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: waitfor FILE TEXT")
+	}
+	path := ts.MkAbs(args[0])
+	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+		files, _ := filepath.Glob(path)
+		for _, f := range files {
+			if data, err := os.ReadFile(f); err == nil && strings.Contains(string(data), args[1]) {
+				return
+			}
+		}
+	}
+	data, _ := os.ReadFile(path)
+	ts.Fatalf("%s does not hold %q after %v; it holds:\n%s", args[0], args[1], patience, data)
+}
+
+// processes returns the process IDs whose command line holds a text.
+func processes(text string) []int {
+	var pids []int
+	files, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+	for _, f := range files {
+		data, err := os.ReadFile(f)
+		line := string(bytes.ReplaceAll(data, []byte{0}, []byte{' '}))
+		if err != nil || !strings.Contains(line, text) {
+			continue
+		}
+		if pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(f))); pid != os.Getpid() {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
+// noProcess asserts that no process is left whose command line holds a text:
+// noprocess TEXT. The kernel may need a moment to take away what was killed.
+func noProcess(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: noprocess TEXT")
+	}
+	var left []int
+	for end := time.Now().Add(5 * time.Second); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+		if left = processes(args[0]); len(left) == 0 {
+			return
+		}
+	}
+	for _, pid := range left {
+		line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+		syscall.Kill(pid, syscall.SIGKILL)
+		ts.Logf("left: %d %s", pid, bytes.ReplaceAll(line, []byte{0}, []byte{' '}))
+	}
+	ts.Fatalf("%d processes are left", len(left))
+}
+
+// signalCommand sends a signal to one process of a program whose arguments
+// hold a text: signal KILL PROGRAM TEXT.
+func signalCommand(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 3 {
+		ts.Fatalf("usage: signal NAME PROGRAM TEXT")
+	}
+	signals := map[string]syscall.Signal{"INT": syscall.SIGINT, "TERM": syscall.SIGTERM, "HUP": syscall.SIGHUP, "KILL": syscall.SIGKILL}
+	sig, ok := signals[args[0]]
+	if !ok {
+		ts.Fatalf("unknown signal %q", args[0])
+	}
+	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+		for _, pid := range processes(args[2]) {
+			line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+			program, _, _ := strings.Cut(string(line), "\x00")
+			if filepath.Base(program) == args[1] {
+				ts.Check(syscall.Kill(pid, sig))
+				return
+			}
+		}
+	}
+	ts.Fatalf("no process of %s holds %q", args[1], args[2])
+}
+
+// exits runs a command and asserts its exit code: exits CODE COMMAND...
+func exits(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: exits CODE COMMAND...")
+	}
+	err := ts.Exec(args[1], args[2:]...)
+	got := 0
+	if err != nil {
+		exit, ok := err.(interface{ ExitCode() int })
+		if !ok {
+			ts.Fatalf("%v", err)
+		}
+		got = exit.ExitCode()
+	}
+	if fmt.Sprint(got) != args[0] {
+		ts.Fatalf("exit code %d, want %s", got, args[0])
+	}
+}
