@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -47,7 +48,7 @@ func Analyze(j *journal.Run, s *spec.Spec) (*Analysis, error) {
 		a.endReason = j.End.Reason
 	}
 	ix := newIndex(j)
-	plan := planRows(j, run, a.Spec, ix)
+	plan := planRows(h, run, a.Spec, ix.measured)
 	samples := make([]sample, len(plan))
 	for i, p := range plan {
 		samples[i] = ix.collect(p.scenario.ID(), p.base.Name, p.head.Name, p.metric)
@@ -336,6 +337,6 @@ func (r *Row) settle(t stats.Result, confidence float64) {
 	}
 }
 
-func sortedKeys[V any](m map[string]V) []string {
+func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K {
 	return slices.Sorted(maps.Keys(m))
 }

@@ -35,7 +35,7 @@ func sumAudit(trials []journal.Trial, rows []Row) AuditSummary {
 	}
 	s.SoloRatio = median(solo)
 	for _, r := range rows {
-		if r.Judged {
+		if r.Judged && r.Verdict.measured() {
 			s.BlocksDropped += r.Dropped
 		}
 	}

@@ -15,6 +15,9 @@ import (
 // sample or a number that is not finite makes the row failed.
 func (a *Analysis) applyGates() {
 	a.Gates = nil
+	for k := range a.Rows {
+		a.Rows[k].tested = a.Rows[k].Verdict
+	}
 	for i := range a.Spec.Thresholds {
 		t := &a.Spec.Thresholds[i]
 		for k := range a.Rows {
@@ -81,17 +84,17 @@ func (a *Analysis) applyThreshold(t *spec.Threshold, index int, r *Row) {
 	a.Gates = append(a.Gates, g)
 }
 
-// eval evaluates a gate on a row. A row that cannot be marked yet has an
-// infinite noise; the largest finite number stands for it, so that `worse >
-// noise` is false and `worse > 0.05` is decided by its own figures.
+// huge stands for an infinity that is known rather than missing: the noise of
+// a row that cannot be marked yet, the interval of too few blocks. With it,
+// `worse > noise` is false, and `worse > 0.05` is decided by its own figures.
+// It leaves room for arithmetic.
+const huge = 1e100
+
+// eval evaluates a gate on a row.
 func (r *Row) eval(g *spec.Gate) (bool, error) {
-	noise := r.Noise
-	if math.IsInf(noise, 1) {
-		noise = math.MaxFloat64
-	}
 	env := spec.RowEnv{
 		Metric: r.Metric, Scenario: r.Scenario, Matrix: map[string]string{},
-		Ratio: r.Ratio, Change: r.Change, Worse: r.Worse, Noise: noise,
+		Ratio: r.Ratio, Change: r.Change, Worse: r.Worse, Noise: finite(r.Noise),
 		CILow: finite(r.CI[0]), CIHigh: finite(r.CI[1]), P: r.P,
 		Verdict: string(r.Verdict), Blocks: r.Blocks,
 		Base: r.Base.Metrics, Head: r.Head.Metrics,
@@ -102,10 +105,12 @@ func (r *Row) eval(g *spec.Gate) (bool, error) {
 	return g.Eval(env)
 }
 
-// finite stands the largest finite number in for an infinity: the interval
-// of too few blocks is the whole line, which is known, not missing.
+// finite replaces an infinity, and leaves NaN, which is a missing value.
 func finite(x float64) float64 {
-	return math.Max(-math.MaxFloat64, math.Min(math.MaxFloat64, x))
+	if math.IsNaN(x) {
+		return x
+	}
+	return math.Max(-huge, math.Min(huge, x))
 }
 
 // figures are the numbers that decide most gates.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"math"
+	"sync"
 	"testing"
 
 	"github.com/tandem-bench/tandem/runner/journal"
@@ -38,7 +39,7 @@ func worlds() map[string]*world {
 	for i := range 500 {
 		many.scenarios = append(many.scenarios, httpScenario(fmt.Sprintf("route/%03d", i)))
 	}
-	many.judge, many.blocks = []string{"rps"}, 8
+	many.judge, many.blocks = []string{"rps"}, 4
 	many.speed = slower("head", "route/123", 0.2)
 	out["many"] = many
 
@@ -107,10 +108,22 @@ var goldenForms = []struct {
 	{"json", "json", RenderOptions{}},
 }
 
-func TestGolden(t *testing.T) {
+// analyses are the worlds, judged once for all tests; no test changes them.
+var analyses = sync.OnceValue(func() map[string]*Analysis {
+	out := map[string]*Analysis{}
 	for name, w := range worlds() {
+		a, err := Analyze(w.run(), nil)
+		if err != nil {
+			panic(err)
+		}
+		out[name] = a
+	}
+	return out
+})
+
+func TestGolden(t *testing.T) {
+	for name, a := range analyses() {
 		t.Run(name, func(t *testing.T) {
-			a := analyze(t, w)
 			for _, f := range goldenForms {
 				if name == "many" && f.name != "80.text" && f.name != "md" {
 					continue // the others say the same at length

@@ -13,6 +13,8 @@ type grid struct {
 	right []bool // columns aligned to the right
 	keys  int
 	lines []gridLine
+
+	ellipsis string // one column wide, in the place of what was cut out
 }
 
 type gridLine struct {
@@ -121,7 +123,7 @@ func (g *grid) write(b *strings.Builder, widths []int, start, end, width int) {
 				continue
 			}
 			c := get(i)
-			t := shorten(c.text, widths[i])
+			t := cut(c.text, widths[i], g.ellipsis)
 			pad := strings.Repeat(" ", widths[i]-runes.StringWidth(t))
 			if g.right[i] {
 				line.WriteString(pad)
@@ -166,9 +168,12 @@ func (g *grid) write(b *strings.Builder, widths []int, start, end, width int) {
 	}
 }
 
-// shorten cuts the middle out of a text that is wider than width: both ends
-// of a scenario's name tell it from its neighbours.
-func shorten(s string, width int) string {
+// shorten cuts the middle out of a text that is wider than width.
+func shorten(s string, width int) string { return cut(s, width, "…") }
+
+// cut replaces the middle of a text that is wider than width by an ellipsis
+// of one column: both ends of a scenario's name tell it from its neighbours.
+func cut(s string, width int, ellipsis string) string {
 	if runes.StringWidth(s) <= width {
 		return s
 	}
@@ -183,7 +188,7 @@ func shorten(s string, width int) string {
 		}
 		used += w
 	}
-	return head + "…" + string(rs[end:])
+	return head + ellipsis + string(rs[end:])
 }
 
 // wrap breaks a text into lines no wider than width, at spaces where there

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/tandem-bench/tandem/runner/journal"
@@ -310,8 +311,8 @@ func ReadResult(r io.Reader) (*Analysis, error) {
 	if f.Version < 1 || f.Version > ResultVersion {
 		return nil, fmt.Errorf("result.json has version %d, and this version reads 1 to %d: use the version of tandem that wrote it (%s)", f.Version, ResultVersion, f.Tool)
 	}
-	if len(f.Arms) == 0 {
-		return nil, fmt.Errorf("not a result.json: it names no arm")
+	if len(f.Arms) < 2 {
+		return nil, fmt.Errorf("not a result.json: it names %d arm(s), and a comparison has a baseline and a candidate", len(f.Arms))
 	}
 	return fromResult(f), nil
 }
@@ -348,6 +349,9 @@ func fromResult(f resultFile) *Analysis {
 	a.Arms, a.Baseline = h.Arms, h.Arms[0]
 	for _, r := range f.Rows {
 		a.Rows = append(a.Rows, fromResultRow(r))
+		if !slices.Contains(h.Rows, r.Scenario) {
+			h.Rows = append(h.Rows, r.Scenario)
+		}
 	}
 	for _, g := range f.Gates {
 		a.Gates = append(a.Gates, GateResult{g.Threshold, g.Metric, g.Scenario, g.Arm, g.Level, g.Source, g.Message, g.Reason, g.Policy, g.Undecided, g.Line})

@@ -44,17 +44,13 @@ type entry struct {
 }
 
 // rows calls the line's rows in the order in which it shows them.
-func (e entry) rows() []*Row {
-	var out []*Row
-	for _, r := range []*Row{e.main, e.cpu} {
-		if r != nil {
-			out = append(out, r)
-		}
-	}
-	return out
+func (e entry) rows() []*Row { return compact(e.main, e.cpu) }
+
+func compact(rows ...*Row) []*Row {
+	return slices.DeleteFunc(rows, func(r *Row) bool { return r == nil })
 }
 
-// unmeasuredRow is the row that says why the line has no figures, if it has
+// absent is the row that says why the line has no figures, if it has
 // none.
 func (e entry) absent() *Row {
 	rows := e.rows()
@@ -157,18 +153,15 @@ func (r *Row) verdictWord() string {
 	return string(r.Verdict)
 }
 
-// verdictOf joins the verdicts of a line: one word where they agree.
-func (e entry) verdict() string {
+// verdictWords joins the verdicts of a line: one word where they agree.
+func verdictWords(rows []*Row) string {
 	var words []string
-	for _, r := range e.rows() {
+	for _, r := range rows {
 		if w := r.verdictWord(); w != "" {
 			words = append(words, w)
 		}
 	}
-	if len(words) == 2 && words[0] == words[1] {
-		words = words[:1]
-	}
-	return strings.Join(words, " / ")
+	return strings.Join(slices.Compact(words), " / ")
 }
 
 func columnValues(lines []entry, of func(*Row) []float64, pick func(entry) *Row) []float64 {
@@ -223,25 +216,33 @@ func (a *Analysis) moved() []*Row {
 type gateGroup struct {
 	first  GateResult
 	passed int
-	rest   []GateResult // warned, failed or undecided
+	rest   []GateResult // warned, failed, undecided, or decided by a policy
 }
 
-// gateGroups folds the rows that a threshold passed into one line.
+// gateGroups folds the rows that a threshold passed into one line, and the
+// rows of one scenario that a policy decided for the same reason.
 func (a *Analysis) gateGroups() []gateGroup {
 	var out []gateGroup
 	for _, g := range a.Gates {
-		k := slices.IndexFunc(out, func(o gateGroup) bool {
-			return o.first.Threshold == g.Threshold && (g.Threshold >= 0 || o.first.Policy == g.Policy)
-		})
+		k := slices.IndexFunc(out, func(o gateGroup) bool { return o.first.Threshold == g.Threshold })
 		if k < 0 {
 			out = append(out, gateGroup{first: g})
 			k = len(out) - 1
 		}
 		if g.Level == spec.Pass && g.Policy == "" {
 			out[k].passed++
-		} else {
-			out[k].rest = append(out[k].rest, g)
+			continue
 		}
+		if g.Threshold < 0 {
+			same := func(o GateResult) bool {
+				return o.Scenario == g.Scenario && o.Arm == g.Arm && o.Policy == g.Policy && o.Level == g.Level && o.Reason == g.Reason
+			}
+			if i := slices.IndexFunc(out[k].rest, same); i >= 0 {
+				out[k].rest[i].Metric = "" // of all its metrics
+				continue
+			}
+		}
+		out[k].rest = append(out[k].rest, g)
 	}
 	return out
 }

@@ -5,8 +5,6 @@ import (
 	"io"
 	"strings"
 	"unicode/utf8"
-
-	"github.com/tandem-bench/tandem/spec"
 )
 
 // CommentLimit is the size of a comment on GitHub, in characters, and
@@ -74,12 +72,12 @@ func (m *markdown) document() string {
 			}
 		}
 	}
-	m.table("", moved, m.shown)
+	m.table(moved, m.shown)
 	m.broken(broken)
 	m.gates()
 	m.warnings()
 	if len(rest) > 0 {
-		m.fold(fmt.Sprintf("%s that did not move", count(len(rest), "row")), func() { m.table("", rest, m.rest) })
+		m.fold(restTitle(rest), func() { m.table(rest, m.rest) })
 	}
 	m.fold("How and where it was measured", func() {
 		for _, l := range m.a.environmentLines() {
@@ -92,6 +90,24 @@ func (m *markdown) document() string {
 type lineOf struct {
 	section section
 	entry   entry
+}
+
+// restTitle counts the rows that are folded.
+func restTitle(lines []lineOf) string {
+	counts, total := map[Verdict]int{}, 0
+	for _, l := range lines {
+		for _, r := range l.entry.rows() {
+			if r.Judged {
+				counts[r.Verdict]++
+				total++
+			}
+		}
+	}
+	var parts []string
+	for _, v := range sortedKeys(counts) {
+		parts = append(parts, fmt.Sprintf("%d %s", counts[v], v))
+	}
+	return fmt.Sprintf("%s not marked: %s", count(total, "row"), strings.Join(parts, ", "))
 }
 
 func (e entry) marked() bool {
@@ -142,7 +158,7 @@ func (a *Analysis) verdictCounts() map[Verdict]int {
 	return out
 }
 
-func (m *markdown) table(title string, lines []lineOf, limit int) {
+func (m *markdown) table(lines []lineOf, limit int) {
 	if len(lines) == 0 {
 		return
 	}
@@ -215,28 +231,25 @@ func (m *markdown) broken(lines []lineOf) {
 }
 
 func (m *markdown) gates() {
-	var bad []GateResult
-	passed := 0
-	for _, g := range m.a.Gates {
-		if g.Level == spec.Pass {
-			passed++
-		} else {
-			bad = append(bad, g)
-		}
-	}
 	if len(m.a.Gates) == 0 {
 		return
 	}
 	m.b.WriteString("**Gates**\n\n")
-	for i, g := range bad {
+	var rest []GateResult
+	passed := 0
+	for _, g := range m.a.gateGroups() {
+		rest = append(rest, g.rest...)
+		passed += g.passed
+	}
+	for i, g := range rest {
 		if i == m.shown {
-			m.item(fmt.Sprintf("and %d more", len(bad)-i))
+			m.item(fmt.Sprintf("and %d more", len(rest)-i))
 			break
 		}
 		m.item(string(g.Level) + ": " + m.a.gateText(g))
 	}
 	if passed > 0 {
-		m.item(fmt.Sprintf("%d passed", passed))
+		m.item(fmt.Sprintf("pass: %s", count(passed, "row")))
 	}
 	m.b.WriteByte('\n')
 }

@@ -6,16 +6,11 @@ import (
 	"github.com/tandem-bench/tandem/spec"
 )
 
-// metricOf looks a metric up: first among those that the scenario's own tool
-// reports, then among the known ones. An unknown metric has no unit, and
-// lower is taken to be better.
+// metricOf looks a metric up: first among those of the scenario, then among
+// all. An unknown metric has no unit, and lower is taken to be better.
 func metricOf(name string, sc spec.Scenario) spec.Metric {
-	if sc.Exec != nil {
-		for _, x := range sc.Exec.Metrics {
-			if x.Metric == name {
-				return spec.Metric{Name: name, Unit: x.Unit, Better: x.Better}
-			}
-		}
+	if m, ok := sc.LookupMetric(name); ok {
+		return m
 	}
 	if m, ok := spec.LookupMetric(name); ok {
 		return m
@@ -23,7 +18,7 @@ func metricOf(name string, sc spec.Scenario) spec.Metric {
 	return spec.Metric{Name: name, Better: "lower"}
 }
 
-// throughput reports whether the metric counts what was answered in a time,
+// needsGenerator reports whether the metric counts what was answered in a time,
 // or how long answers took: what a generator at its limit would hide.
 func needsGenerator(metric string) bool {
 	family, _, _ := strings.Cut(metric, ".")

@@ -24,11 +24,11 @@ type planned struct {
 
 // planRows lists every row of the table: the planned scenarios, times the
 // candidates, times the metrics that are judged, gated or shown.
-func planRows(j *journal.Run, run, given *spec.Spec, ix *index) []planned {
+func planRows(h *journal.Header, run, given *spec.Spec, measured func(scenario string) map[string]bool) []planned {
 	var rows []planned
-	for _, sc := range planScenarios(j.Header, run, given) {
-		for g, head := range j.Header.Arms[1:] {
-			base := j.Header.Arms[0]
+	for _, sc := range planScenarios(h, run, given) {
+		for g, head := range h.Arms[1:] {
+			base := h.Arms[0]
 			inBase, inHead := sc.has(base.Name), sc.has(head.Name)
 			if !inBase && !inHead {
 				continue
@@ -41,7 +41,7 @@ func planRows(j *journal.Run, run, given *spec.Spec, ix *index) []planned {
 			case !inHead:
 				p.absent, p.reason = Removed, "the candidate does not have this scenario"
 			}
-			rows = append(rows, p.metrics(given, ix)...)
+			rows = append(rows, p.metrics(given, measured(sc.ID()))...)
 		}
 	}
 	return rows
@@ -65,12 +65,15 @@ func planScenarios(h *journal.Header, run, given *spec.Spec) []plannedScenario {
 	ran, want := byID(run), byID(given)
 	var out []plannedScenario
 	for _, id := range h.Rows {
+		g, wanted := want[id]
 		sc, ok := ran[id]
-		if !ok {
-			sc = spec.Scenario{Name: id}
-		}
-		if g, ok := want[id]; ok {
+		switch {
+		case ok && wanted:
 			sc.Judge, sc.Control = g.Judge, g.Control
+		case wanted:
+			sc = g
+		case !ok:
+			sc = spec.Scenario{Name: id}
 		}
 		out = append(out, plannedScenario{Scenario: sc})
 	}
@@ -96,12 +99,9 @@ func byID(s *spec.Spec) map[string]spec.Scenario {
 // metrics makes one row of p for each metric: the judged ones in the spec's
 // order, then those that a threshold asks for (a gate needs the row's noise,
 // so they are judged too, within the same error rate), then the shown ones.
-func (p planned) metrics(s *spec.Spec, ix *index) []planned {
-	measured := ix.measured(p.scenario.ID())
+func (p planned) metrics(s *spec.Spec, measured map[string]bool) []planned {
 	judged := judgedMetrics(p.scenario, s, measured)
-	for _, m := range gatedMetrics(p.scenario, s, judged, measured) {
-		judged = append(judged, m)
-	}
+	judged = append(judged, gatedMetrics(p.scenario, s, judged, measured)...)
 	var rows []planned
 	for _, m := range judged {
 		r := p
@@ -138,6 +138,13 @@ func (ix *index) measured(scenario string) map[string]bool {
 	return m
 }
 
+// Judged lists the metrics of a scenario that get verdicts, as far as they
+// are known before anything is measured.
+func Judged(sc spec.Scenario, s *spec.Spec) []string {
+	judged := judgedMetrics(sc, s, nil)
+	return append(judged, gatedMetrics(sc, s, judged, nil)...)
+}
+
 // judgedMetrics is the scenario's own list, or what of the spec's list its
 // kind can have: `judge: [rps]` does not fail a scenario that runs a
 // compiler, which is judged by its natural metrics instead.
@@ -157,18 +164,11 @@ func judgedMetrics(sc spec.Scenario, s *spec.Spec, measured map[string]bool) []s
 	return out
 }
 
-// applies reports whether a scenario of this kind can have the metric.
+// applies reports whether trials of the scenario can have the metric. Of a
+// scenario that the spec does not know, nothing is known against it.
 func applies(metric string, sc spec.Scenario) bool {
-	family, _, _ := strings.Cut(metric, ".")
-	switch {
-	case sc.Command != nil:
-		return metric == "wall" || metric == "cpu" || metric == "max_rss"
-	case sc.WS != nil:
-		return !slices.Contains([]string{"wall", "rps", "requests", "latency", "ttfb", "response_time", "rate_ratio", "target_rps"}, family)
-	case sc.Exec != nil:
-		return family != "wall"
-	}
-	return family != "wall" && family != "msgs" && family != "rtt" && family != "handshake"
+	unknown := sc.HTTP == nil && sc.WS == nil && sc.Exec == nil && sc.Command == nil
+	return unknown || sc.HasMetric(metric)
 }
 
 // natural is what a kind of scenario is judged by where the spec's list

@@ -102,9 +102,9 @@ func (t *textWriter) section(s section) {
 	if s.metric != "rps" && len(t.a.Arms) > 2 {
 		t.line(nil, "", "", fmt.Sprintf("%s against %s", armTitle(s.head), armTitle(t.a.Baseline)))
 	}
-	g := t.grid(s)
+	g := t.grid(s, false)
 	if t.o.Width > 0 && g.width() > t.o.Width {
-		g.fit()
+		g = t.grid(s, true)
 	}
 	t.b.WriteString(g.render(t.o.Width))
 }
@@ -193,8 +193,7 @@ func (t *textWriter) gates() {
 			t.gate(r)
 		}
 		if g.passed > 0 {
-			f := g.first
-			t.line(nil, "  "+t.good.do("pass")+"  ", "        ", fmt.Sprintf("%s (%s)", plain(t.a.thresholdText(f)), count(g.passed, "row")))
+			t.line(nil, "  "+t.good.do("pass")+"  ", "        ", fmt.Sprintf("%s (%s)", plain(t.a.thresholdText(g.first)), count(g.passed, "row")))
 		}
 	}
 }
@@ -213,24 +212,24 @@ func (t *textWriter) gate(g GateResult) {
 // gateText tells one gate's result on one row.
 func (a *Analysis) gateText(g GateResult) string {
 	var b strings.Builder
-	b.WriteString(plain(g.Scenario) + " " + metricTitle(g.Metric))
+	b.WriteString(plain(g.Scenario))
+	if g.Metric != "" {
+		b.WriteString(" " + metricTitle(g.Metric))
+	}
 	if len(a.Arms) > 2 {
 		b.WriteString(" (" + plain(g.Arm) + ")")
 	}
 	b.WriteString(": ")
-	switch {
-	case g.Message != "" && g.Level != spec.Pass && g.Policy == "":
-		b.WriteString(plain(g.Message) + "; " + plain(g.Source))
-	case g.Source != "":
-		b.WriteString(plain(g.Source))
-	default:
-		b.WriteString(g.Policy)
+	if g.Message != "" && g.Level != spec.Pass && g.Policy == "" {
+		b.WriteString(plain(g.Message) + "; ")
 	}
+	what := g.Source
+	if what == "" {
+		what = g.Policy
+	}
+	b.WriteString(join(plain(what), plain(g.Reason)))
 	if g.Policy != "" {
-		fmt.Fprintf(&b, " [policy %s: %s]", g.Policy, g.Level)
-	}
-	if g.Reason != "" {
-		b.WriteString(": " + plain(g.Reason))
+		fmt.Fprintf(&b, " (policy %s: %s)", g.Policy, g.Level)
 	}
 	return b.String()
 }

@@ -122,7 +122,7 @@ func hostLine(h *journal.Header, audit AuditSummary) string {
 	} else {
 		parts = append(parts, "nothing pinned")
 	}
-	parts = append(parts, fmt.Sprintf("steal %s, at most %s", percent(audit.StealMean), percent(audit.StealMax)))
+	parts = append(parts, fmt.Sprintf("CPU time stolen %s, at most %s in a window", percent(audit.StealMean), percent(audit.StealMax)))
 	return strings.Join(parts, "; ")
 }
 
@@ -147,7 +147,7 @@ func (a *Analysis) planLine() string {
 		s += fmt.Sprintf("; %d of %d windows invalid", a.Audit.Invalid, a.Audit.Trials)
 	}
 	if a.Audit.BlocksDropped > 0 {
-		s += fmt.Sprintf("; %s left out of rows", count(a.Audit.BlocksDropped, "block"))
+		s += fmt.Sprintf("; %s left out of judged rows", count(a.Audit.BlocksDropped, "block"))
 	}
 	return fmt.Sprintf("%s; seed %d", s, a.Header.Seed)
 }

@@ -1,55 +1,51 @@
 package report
 
-import (
-	"slices"
-)
+import "slices"
 
-// textGrid is the table of one section, with the columns that may be set
-// apart where the terminal is narrow.
-type textGrid struct {
-	grid
-	split int // first column of the second table
-}
+// textGrid is the table of one section.
+type textGrid struct{ grid }
 
 // grid lays out one section in the columns
 //
 //	Scenario  Base req/s  Head req/s  Head / base  Range  Noise  Busy  CPU per request  Verdict
-func (t *textWriter) grid(s section) *textGrid {
-	base, head := armTitle(t.a.Baseline), armTitle(s.head)
+//
+// Where that is too wide for the terminal, narrow puts what decides first, so
+// that it stands in the first of several tables, and gives each metric a
+// verdict of its own.
+func (t *textWriter) grid(s section, narrow bool) *textGrid {
 	g := &textGrid{}
 	keys := g.addKeys(s)
+	t.addValues(g, s)
 	main := func(e entry) *Row { return e.main }
-	sc := scaleFor(s.unit, columnValues(s.lines, bothValues, main)...)
-	suffix := " " + metricTitle(s.metric)
-	if s.unit != "1/s" {
-		suffix = ""
-		if sc.unit != "" {
-			suffix = " (" + sc.unit + ")"
-		}
-	}
-	g.add(base+suffix, false, cellsOf(s, main, func(r *Row) gridCell { return text(sc.number(r.Base.Value)) }))
-	g.add(head+suffix, false, cellsOf(s, main, func(r *Row) gridCell { return text(sc.number(r.Head.Value)) }))
-	g.add(head+" / "+lowerFirst(base, t.a.Baseline.Label), false, cellsOf(s, main, func(r *Row) gridCell {
-		return gridCell{showRatio(r.Ratio) + " (" + showChange(r.Change) + ")" + r.mark(), t.paintOf(r)}
-	}))
-	g.add("Range", false, cellsOf(s, main, func(r *Row) gridCell { return text(showRange(r.Range)) }))
-	g.add("Noise", false, cellsOf(s, main, func(r *Row) gridCell {
+	rng := cellsOf(s, main, func(r *Row) gridCell { return text(showRange(r.Range)) })
+	noise := cellsOf(s, main, func(r *Row) gridCell {
 		if !r.Judged {
 			return text("")
 		}
 		return text(showNoise(r.Noise))
-	}))
-	g.split = len(g.heads)
-	g.addBusy(s)
-	t.addCPU(g, s)
-	g.add("Verdict", false, t.verdicts(s))
+	})
+	if narrow {
+		g.add("Noise", false, noise)
+		g.add("Verdict", false, t.verdicts(s, func(e entry) []*Row { return compact(e.main) }))
+		if t.addCPU(g, s) {
+			g.add("Verdict", false, t.verdicts(s, func(e entry) []*Row { return compact(e.cpu) }))
+		}
+		g.add("Range", false, rng)
+		g.addBusy(s)
+	} else {
+		g.add("Range", false, rng)
+		g.add("Noise", false, noise)
+		g.addBusy(s)
+		t.addCPU(g, s)
+		g.add("Verdict", false, t.verdicts(s, entry.rows))
+	}
 	for i, e := range s.lines {
 		l := &g.lines[i]
 		if r := e.absent(); r != nil {
 			l.note, l.paint = t.glyphs(join(string(r.Verdict), plain(r.Reason))), t.doubt
 		}
 	}
-	g.keys = keys
+	g.keys, g.ellipsis = keys, t.glyphs("…")
 	for i := range g.heads {
 		g.heads[i] = t.glyphs(g.heads[i])
 	}
@@ -59,6 +55,25 @@ func (t *textWriter) grid(s section) *textGrid {
 		}
 	}
 	return g
+}
+
+// addValues adds the values of both sides in one unit, and their ratio.
+func (t *textWriter) addValues(g *textGrid, s section) {
+	base, head := armTitle(t.a.Baseline), armTitle(s.head)
+	main := func(e entry) *Row { return e.main }
+	sc := scaleFor(s.unit, columnValues(s.lines, bothValues, main)...)
+	suffix := ""
+	switch {
+	case s.unit == "1/s":
+		suffix = " " + metricTitle(s.metric)
+	case sc.unit != "":
+		suffix = " (" + sc.unit + ")"
+	}
+	g.add(base+suffix, false, cellsOf(s, main, func(r *Row) gridCell { return text(sc.number(r.Base.Value)) }))
+	g.add(head+suffix, false, cellsOf(s, main, func(r *Row) gridCell { return text(sc.number(r.Head.Value)) }))
+	g.add(head+" / "+lowerFirst(base, t.a.Baseline.Label), false, cellsOf(s, main, func(r *Row) gridCell {
+		return gridCell{showRatio(r.Ratio) + " (" + showChange(r.Change) + ")" + r.mark(), t.paintOf(r)}
+	}))
 }
 
 func (g *textGrid) addKeys(s section) int {
@@ -124,25 +139,29 @@ func (g *textGrid) addBusy(s section) {
 	}
 }
 
-func (t *textWriter) addCPU(g *textGrid, s section) {
+// addCPU adds the column of CPU per request, if any line has it.
+func (t *textWriter) addCPU(g *textGrid, s section) bool {
 	cpu := func(e entry) *Row { return e.cpu }
 	if !slices.ContainsFunc(s.lines, func(e entry) bool { return e.cpu != nil }) {
-		return
+		return false
 	}
 	sc := scaleFor("s", columnValues(s.lines, bothValues, cpu)...)
 	g.add("CPU per request", false, cellsOf(s, cpu, func(r *Row) gridCell {
 		return gridCell{sc.pair(r.Base.Value, r.Head.Value) + " (" + showRatio(r.Ratio) + ")" + r.mark(), t.paintOf(r)}
 	}))
+	return true
 }
 
-func (t *textWriter) verdicts(s section) []gridCell {
+// verdicts makes a column of the verdicts of some rows of each line.
+func (t *textWriter) verdicts(s section, pick func(entry) []*Row) []gridCell {
 	out := make([]gridCell, len(s.lines))
 	for i, e := range s.lines {
 		if e.absent() != nil {
 			continue
 		}
-		out[i] = text(e.verdict())
-		for _, r := range e.rows() {
+		rows := pick(e)
+		out[i] = text(verdictWords(rows))
+		for _, r := range rows {
 			if p := t.paintOf(r); p != nil && (out[i].paint == nil || r.Worse > 0) {
 				out[i].paint = p
 			}
@@ -157,41 +176,4 @@ func (g *textGrid) width() int {
 		total += w + len(gap)
 	}
 	return total - len(gap)
-}
-
-// fit rearranges a grid that is too wide for one table: the verdict comes
-// right behind the ratio and its noise, where a reader with a narrow terminal
-// looks for it, and the rest goes to the tables below.
-func (g *textGrid) fit() {
-	first := []string{"Noise", "Verdict"}
-	var front, back []int
-	for i, h := range g.heads {
-		switch {
-		case i < g.split && h != "Range" && h != "Noise":
-			front = append(front, i)
-		case !slices.Contains(first, h):
-			back = append(back, i)
-		}
-	}
-	for _, h := range first {
-		if i := slices.Index(g.heads, h); i >= 0 {
-			front = append(front, i)
-		}
-	}
-	g.reorder(append(front, back...))
-}
-
-func (g *textGrid) reorder(order []int) {
-	heads, right := g.heads, g.right
-	g.heads, g.right = nil, nil
-	for _, i := range order {
-		g.heads, g.right = append(g.heads, heads[i]), append(g.right, right[i])
-	}
-	for k := range g.lines {
-		cells := g.lines[k].cells
-		g.lines[k].cells = nil
-		for _, i := range order {
-			g.lines[k].cells = append(g.lines[k].cells, cells[i])
-		}
-	}
 }

@@ -219,3 +219,12 @@ func row(t *testing.T, a *Analysis, scenario, metric string) *Row {
 	t.Fatalf("no row %s %s", scenario, metric)
 	return nil
 }
+
+// withSpec puts another spec into the header.
+func withSpec(t *testing.T, j *journal.Run, s *spec.Spec) *journal.Run {
+	t.Helper()
+	raw, err := json.Marshal(s)
+	check(t, err)
+	j.Header.Spec = raw
+	return j
+}
