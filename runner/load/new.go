@@ -50,6 +50,10 @@ func New(s spec.Scenario, o Options) (Driver, error) {
 	switch {
 	case s.HTTP != nil:
 		return newHTTP(s, o)
+	case s.Exec != nil:
+		return newExec(s, o)
+	case s.Command != nil:
+		return newCommand(s, o)
 	default:
 		return nil, fmt.Errorf("scenario %s: %w", s.ID(), errors.New("it has no kind of load: expected one of http, ws, exec and command"))
 	}

@@ -1,0 +1,320 @@
+package load
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"net"
+	"net/http"
+	"os"
+	"regexp"
+	"time"
+
+	"github.com/tandem-bench/tandem/spec"
+)
+
+// execDriver lets another load tool make the load, and reads from its output
+// what it measured. A tool cannot take turns, so each target gets a whole
+// window; what a tool is able to say limits what a sample holds.
+//
+// That a tool exits with status 0 says little: most do so after nothing but
+// errors. So a sample fails where a metric is missing, where a pattern of the
+// scenario's errors matches, or where the preset knows a line that says so.
+type execDriver struct {
+	s       spec.Scenario
+	x       *spec.Exec
+	o       Options
+	preset  *preset // nil: only the scenario's own metrics
+	metrics []extractor
+	errors  []*regexp.Regexp
+	endless bool
+}
+
+func newExec(s spec.Scenario, o Options) (Driver, error) {
+	d := &execDriver{s: s, x: s.Exec, o: o, endless: s.Exec.Endless}
+	if s.Exec.Preset != "" {
+		p, err := findPreset(s.Exec.Preset)
+		if err != nil {
+			return nil, fmt.Errorf("scenario %s: %w", s.ID(), err)
+		}
+		d.preset = p
+		d.endless = d.endless || p.endless
+	}
+	for _, e := range s.Exec.Metrics {
+		x, err := newExtractor(e)
+		if err != nil {
+			return nil, fmt.Errorf("scenario %s: %w", s.ID(), err)
+		}
+		d.metrics = append(d.metrics, x)
+	}
+	if d.preset == nil && len(d.metrics) == 0 {
+		return nil, fmt.Errorf("scenario %s: nothing says how to read the tool's output: expected a preset or metrics", s.ID())
+	}
+	for _, text := range s.Exec.Errors {
+		re, err := regexp.Compile(text)
+		if err != nil {
+			return nil, fmt.Errorf("scenario %s: errors: %w", s.ID(), err)
+		}
+		d.errors = append(d.errors, re)
+	}
+	return d, nil
+}
+
+// Interleaves is false: a tool loads one target for a whole window.
+func (d *execDriver) Interleaves() bool { return false }
+
+// Check only finds out whether the target accepts a connection, since what
+// the tool sends is the tool's affair. Where the scenario has an expect
+// expression, it gets ${url} instead and returns the answer.
+func (d *execDriver) Check(ctx context.Context, t Target) (*Response, error) {
+	start := time.Now()
+	if d.s.Expect != nil {
+		return d.get(ctx, t)
+	}
+	if t.Addr == "" {
+		return &Response{}, nil
+	}
+	var dialer net.Dialer
+	c, err := dialer.DialContext(ctx, "tcp", t.Addr)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", t.Name, err)
+	}
+	return &Response{Elapsed: time.Since(start)}, c.Close()
+}
+
+func (d *execDriver) get(ctx context.Context, t Target) (*Response, error) {
+	start := time.Now()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, t.Vars["url"], nil)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", t.Name, err)
+	}
+	tr := &http.Transport{DisableKeepAlives: true} // no proxy
+	r, err := tr.RoundTrip(req)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", t.Name, err)
+	}
+	defer r.Body.Close()
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", t.Name, err)
+	}
+	return &Response{Status: r.StatusCode, Header: r.Header, Body: body, Elapsed: time.Since(start)}, nil
+}
+
+// Open finds the tool. It starts nothing.
+func (d *execDriver) Open(_ context.Context, targets []Target) (Load, error) {
+	l := &execLoad{d: d, targets: targets}
+	for _, t := range targets {
+		if _, err := d.child(t, time.Second); err != nil {
+			return nil, fmt.Errorf("%s: %w", t.Name, err)
+		}
+	}
+	return l, nil
+}
+
+// child resolves the tool's command for one window of one target. The tool
+// runs in the target's folder and environment, on the generator's CPUs.
+func (d *execDriver) child(t Target, window time.Duration) (child, error) {
+	vars := maps.Clone(t.Vars)
+	if vars == nil {
+		vars = spec.Vars{}
+	}
+	vars["window"] = d.window(window)
+	if d.x.Connections > 0 {
+		vars["connections"] = fmt.Sprint(d.x.Connections)
+	} else if vars["connections"] == "" {
+		vars["connections"] = fmt.Sprint(defaultConnections)
+	}
+	env, err := environ(t.Env, d.x.Env, vars, d.o.Env)
+	if err != nil {
+		return child{}, err
+	}
+	if t.Env == nil {
+		env = append([]string{"PATH=" + os.Getenv("PATH")}, env...)
+	}
+	argv, err := d.x.Command.Resolve(vars, d.o.Env)
+	if err != nil {
+		return child{}, err
+	}
+	if d.endless {
+		argv = append([]string{"stdbuf", "-oL"}, argv...)
+	}
+	path, err := lookPath(argv, t.Dir, env)
+	if err != nil {
+		if d.endless {
+			err = fmt.Errorf("stdbuf, by which an endless tool writes line by line: %w", err)
+		}
+		return child{}, err
+	}
+	return child{path: path, argv: argv, dir: t.Dir, env: env, cpus: d.o.CPUs}, nil
+}
+
+// defaultConnections is what ${connections} says where the scenario does not.
+const defaultConnections = 100
+
+// window renders the measuring time the way the tool takes it.
+func (d *execDriver) window(w time.Duration) string {
+	if d.preset != nil && d.preset.window != nil {
+		return d.preset.window(w)
+	}
+	return w.String()
+}
+
+// execLoad runs the tool for its targets.
+type execLoad struct {
+	d       *execDriver
+	targets []Target
+}
+
+// Run runs the tool once for each target. Metrics that the tool reported are
+// in the samples' Metrics; counts and Elapsed are the tool's own where its
+// preset reads them.
+func (l *execLoad) Run(ctx context.Context, s Schedule) ([]Sample, error) {
+	samples := make([]Sample, len(l.targets))
+	order := make([]int, len(l.targets))
+	s.Order(0, order)
+	for _, i := range order {
+		sample, err := l.one(ctx, l.targets[i], s.Window)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", l.targets[i].Name, err)
+		}
+		samples[i] = sample
+	}
+	return samples, nil
+}
+
+func (l *execLoad) one(ctx context.Context, t Target, window time.Duration) (Sample, error) {
+	c, err := l.d.child(t, window)
+	if err != nil {
+		return Sample{}, err
+	}
+	var out *toolOutput
+	if l.d.endless {
+		out, err = watchTool(ctx, c, l.d, window)
+	} else {
+		out, err = runTool(ctx, c, window+l.timeout())
+	}
+	if err != nil {
+		return Sample{}, err
+	}
+	r := l.d.read(out)
+	return r.sample(out), nil
+}
+
+// timeout is how long the tool may take beyond its window.
+func (l *execLoad) timeout() time.Duration {
+	if l.d.x.Timeout > 0 {
+		return l.d.x.Timeout
+	}
+	return time.Minute
+}
+
+// Close has nothing to close: a tool ends with its window.
+func (l *execLoad) Close() error { return nil }
+
+// read takes everything that is known from what the tool printed.
+func (d *execDriver) read(out *toolOutput) *reading {
+	r := &reading{metrics: map[string]float64{}}
+	switch {
+	case out.timedOut:
+		r.fail(Timeout, 1, "no end after %v: killed%s", out.wall.Round(time.Millisecond), out.hint())
+	case out.ended && d.endless:
+		r.fail(Other, 1, "the tool ended by itself with exit status %d%s", out.code, out.hint())
+	case out.signal != "":
+		r.fail(Other, 1, "ended by %s%s", out.signal, out.hint())
+	case out.code != 0 && !d.endless:
+		r.fail(Other, 1, "exit status %d%s", out.code, out.hint())
+	}
+	for _, re := range d.errors {
+		for _, stream := range [][]byte{out.stdout, out.stderr} {
+			if line := matchingLine(re, stream); line != "" {
+				r.fail(Other, 1, "the output matches %q of errors: %s", re, line)
+			}
+		}
+	}
+	if d.preset != nil {
+		if err := d.preset.read(out, r); err != nil && r.failed == 0 {
+			r.fail(Protocol, 1, "not the output of %s: %v%s", d.preset.name, err, out.hint())
+		}
+	}
+	for _, x := range d.metrics {
+		v, err := x.value(out, d.endless)
+		if err != nil {
+			if r.failed == 0 {
+				r.fail(Protocol, 1, "metric %s: %v%s", x.Metric, err, out.hint())
+			}
+			continue
+		}
+		r.metrics[x.Metric] = v
+	}
+	return r
+}
+
+// reading is what was found in the output of a tool.
+type reading struct {
+	metrics  map[string]float64 // base units
+	ok       int64              // valid responses, where the tool says so
+	failed   int64
+	inFlight int64
+	elapsed  time.Duration // the tool's own measuring time; 0: it does not say
+	tally    tally
+}
+
+func (r *reading) fail(c Class, n int64, format string, args ...any) {
+	if n > 0 {
+		r.failed += n
+		r.tally.add(c, n, fmt.Errorf(format, args...))
+	}
+}
+
+// rates sets rps from the valid responses: what a tool calls its rate often
+// includes those that failed. It does nothing for a tool that measured no
+// time, or that got no valid response.
+func (r *reading) rates() {
+	if r.ok > 0 && r.elapsed > 0 {
+		r.metrics["rps"] = float64(r.ok) / r.elapsed.Seconds()
+	}
+}
+
+// time sets a metric of time, in seconds. Zero means that it was below what
+// the tool resolves: then there is no metric.
+func (r *reading) time(name string, seconds float64) {
+	if seconds > 0 {
+		r.metrics[name] = seconds
+	}
+}
+
+func (r *reading) sample(out *toolOutput) Sample {
+	s := Sample{
+		Started: r.ok + r.failed + r.inFlight, OK: r.ok, Failed: r.failed, InFlight: r.inFlight,
+		Elapsed: r.elapsed, Turns: 1, Cycles: 1, Reported: true,
+		Metrics: r.metrics, Errors: r.tally.counts,
+		Generator: GeneratorUse{Wall: out.wall, CPU: out.cpu, Involuntary: out.involuntary},
+	}
+	if s.Elapsed == 0 {
+		s.Elapsed = out.wall
+	}
+	s.TotalElapsed = s.Elapsed
+	return s
+}
+
+// matchingLine is the first whole line that holds a match; empty: none.
+func matchingLine(re *regexp.Regexp, out []byte) string {
+	at := re.FindIndex(out)
+	if at == nil {
+		return ""
+	}
+	start := at[0]
+	for start > 0 && out[start-1] != '\n' {
+		start--
+	}
+	end := max(at[1], start)
+	if i := bytes.IndexByte(out[end:], '\n'); i >= 0 {
+		end += i
+	} else {
+		end = len(out)
+	}
+	return string(out[start:min(end, start+200)])
+}
