@@ -32,6 +32,8 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 3 && os.Args[1] == helperArg {
 		os.Exit(helper(os.Args[2], os.Args[3], os.Args[4:]))
 	}
+	// With -race, every program would sleep for a second before it ends.
+	os.Setenv("GORACE", "atexit_sleep_ms=0")
 	os.Exit(m.Run())
 }
 
@@ -180,7 +182,7 @@ func helperTandem(mark string, args []string) int {
 			return 1
 		}
 	}
-	fmt.Println("up")
+	fmt.Println("up", s.id)
 	switch args[0] {
 	case "panic":
 		time.Sleep(300 * time.Millisecond)
@@ -263,10 +265,10 @@ func (r *rig) start(args ...string) *Process {
 // until waits for a condition, which must come true.
 func until(t *testing.T, what string, f func() bool) {
 	t.Helper()
-	deadline := time.Now().Add(10 * time.Second)
+	deadline := time.Now().Add(30 * time.Second)
 	for !f() {
 		if time.Now().After(deadline) {
-			t.Fatalf("waited 10 s for this in vain: %s", what)
+			t.Fatalf("waited 30 s for this in vain: %s", what)
 		}
 		time.Sleep(2 * time.Millisecond)
 	}
@@ -297,6 +299,7 @@ func (l *lockedBuffer) String() string {
 	defer l.mu.Unlock()
 	return l.b.String()
 }
+
 // marked lists the living processes with a mark in their arguments.
 func marked(t *testing.T, mark string) []string {
 	t.Helper()

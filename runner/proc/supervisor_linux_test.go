@@ -20,7 +20,10 @@ var ways = map[string]Options{"cgroup": {}, "nocgroup": {NoCgroup: true}}
 
 func eachWay(t *testing.T, f func(t *testing.T, r *rig)) {
 	for name, o := range ways {
-		t.Run(name, func(t *testing.T) { f(t, newRig(t, o)) })
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f(t, newRig(t, o))
+		})
 	}
 }
 
@@ -206,6 +209,7 @@ func TestNothingOutlivesUs(t *testing.T) {
 	for _, way := range []string{"cgroup", "nocgroup"} {
 		for _, death := range []string{"KILL", "HUP", "INT", "TERM", "QUIT", "panic", "exit", "close"} {
 			t.Run(death+"-"+way, func(t *testing.T) {
+				t.Parallel()
 				mark := uniqueMark(t)
 				c := helperCmd(mark, "tandem", death, way)
 				out := &lockedBuffer{}
@@ -227,31 +231,22 @@ func TestNothingOutlivesUs(t *testing.T) {
 					t.Errorf("%v: %s", err, out)
 				}
 				noneLeft(t, mark, 5*time.Second)
-				noCgroupLeft(t)
+				noCgroupLeft(t, strings.Fields(out.String())[1])
 			})
 		}
 	}
 }
 
-// noCgroupLeft looks that no run has left its control group behind. Several
-// may exist while tests of this process have supervisors of their own.
-func noCgroupLeft(t *testing.T) {
+// noCgroupLeft looks that a supervisor has left no control group behind.
+func noCgroupLeft(t *testing.T, id string) {
 	t.Helper()
-	mounts, err := os.ReadFile("/proc/self/mountinfo")
-	if err != nil {
-		t.Fatal(err)
-	}
-	self, err := os.ReadFile("/proc/self/cgroup")
-	if err != nil {
-		t.Fatal(err)
-	}
-	own, err := ownCgroup(string(mounts), string(self))
-	if err != nil {
-		return // there are none on this machine
-	}
 	until(t, "control groups are removed", func() bool {
-		left, _ := filepath.Glob(filepath.Join(own, "tandem-*"))
-		return len(left) == 0
+		left := false
+		err := filepath.WalkDir("/sys/fs/cgroup", func(path string, d os.DirEntry, err error) error {
+			left = left || strings.HasSuffix(path, "tandem-"+id)
+			return nil
+		})
+		return err == nil && !left
 	})
 }
 

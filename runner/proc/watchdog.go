@@ -48,6 +48,11 @@ func startWatchdog(program string) (*watchdog, error) {
 	}
 	d := &watchdog{cmd: exec.Command(program, watchdogArg), ended: make(chan struct{})}
 	d.cmd.Env = []string{watchdogEnv}
+	for _, name := range []string{"GORACE", "GOCOVERDIR"} { // for tests, of the Go runtime itself
+		if v, ok := os.LookupEnv(name); ok {
+			d.cmd.Env = append(d.cmd.Env, name+"="+v)
+		}
+	}
 	d.cmd.Dir = "/" // hold no folder busy
 	d.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	hello, err := d.cmd.StdoutPipe()
