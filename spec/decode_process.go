@@ -9,7 +9,7 @@ import (
 )
 
 // presets are the load tools whose output is understood without metrics.
-var presets = []string{"wrk", "autocannon", "ab", "hey", "h2load", "bombardier", "vegeta", "load_test", "http_load_test"}
+var presets = []string{"wrk", "autocannon", "ab", "hey", "h2load", "bombardier", "vegeta", "oha", "k6", "wrk2", "load_test", "http_load_test"}
 
 // Presets lists the load tools whose output an exec scenario understands by
 // itself (exec.preset).
