@@ -20,6 +20,7 @@ type decoder struct {
 	visited int
 	compile compiler
 	marks   marks
+	pass    *profilePass // nil in the reading that makes the Spec
 }
 
 // diagKey identifies a diagnostic, so that a node that is read twice (by an
@@ -33,6 +34,12 @@ type diagKey struct {
 const maxDiagnostics = 200
 
 func (d *decoder) report(p pos, width int, sev Severity, kind, msg, hint string) {
+	if d.pass != nil {
+		var keep bool
+		if msg, keep = d.pass.keep(p.line, sev, msg); !keep {
+			return
+		}
+	}
 	key := diagKey{p, kind, msg}
 	if d.seen[key] || len(d.diags) >= maxDiagnostics {
 		return

@@ -86,8 +86,6 @@ func (m mapping) shared(key string, root mapping) (value, bool) {
 		return value{}, false
 	case over == nil:
 		return value{base, key}, true
-	case base != nil && over.isNull():
-		return value{}, false
 	case base != nil && key != "build":
 		return value{override(base, over, key), key}, true
 	}
@@ -131,6 +129,7 @@ func (d *decoder) armSource(m mapping, a *Arm) {
 	})
 	m.on("merge_base", func(v value) { g.MergeBase, _ = d.boolean(v) })
 	a.Git = g
+	d.marks.git = append(d.marks.git, gitMark{m.node.get("git"), g})
 }
 
 const stepsHint = "write build: [npm ci], or one command a line with dashes"

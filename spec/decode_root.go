@@ -12,12 +12,32 @@ import (
 type marks struct {
 	services   []string
 	root       mapping
-	arms       []*node // of each arm, its key
-	scenarios  []*node // of each scenario of the Spec, its key
+	arms       []*node        // of each arm, its key
+	scenarios  []scenarioMark // of each scenario of the Spec
 	thresholds []thresholdMark
 	judge      *node
 	plan       *node
-	explicit   map[string]bool // top-level keys that the spec has
+	git        []gitMark
+}
+
+// scenarioMark is where a scenario and its parts stand.
+type scenarioMark struct {
+	key  *node
+	body *node
+}
+
+// part is the node of one of the scenario's keys, or its name.
+func (m scenarioMark) part(key string) *node {
+	if n := m.body.get(key); n != nil {
+		return n
+	}
+	return m.key
+}
+
+// gitMark is where an arm's revision stands.
+type gitMark struct {
+	node *node
+	git  *Git
 }
 
 // root decodes the document.

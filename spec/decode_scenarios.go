@@ -25,7 +25,8 @@ func (d *decoder) scenarios(m mapping, s *Spec) {
 	ids := map[string]*node{}
 	d.names(v, "a mapping of names to scenarios", scenariosHint, func(name string, key *node, v value) {
 		d.name(key, "scenario", true)
-		for _, sc := range d.scenario(name, key, v, defaults, outer, s) {
+		body, points := d.scenario(name, key, v, defaults, outer, s)
+		for _, sc := range points {
 			id := sc.ID()
 			if first, dup := ids[id]; dup {
 				d.errorOn(key, kindDuplicate, fmt.Sprintf("scenario %s is here twice; it is first defined at line %d", quote(id), first.pos.line), "two points of the matrix have the same values")
@@ -37,7 +38,7 @@ func (d *decoder) scenarios(m mapping, s *Spec) {
 			}
 			if len(s.Scenarios) < maxScenarios {
 				s.Scenarios = append(s.Scenarios, sc)
-				d.marks.scenarios = append(d.marks.scenarios, key)
+				d.marks.scenarios = append(d.marks.scenarios, scenarioMark{key, body})
 			}
 		}
 	})
@@ -45,17 +46,17 @@ func (d *decoder) scenarios(m mapping, s *Spec) {
 }
 
 // scenario decodes one scenario at each of its points.
-func (d *decoder) scenario(name string, key *node, v value, defaults, outer *node, s *Spec) []Scenario {
+func (d *decoder) scenario(name string, key *node, v value, defaults, outer *node, s *Spec) (*node, []Scenario) {
 	if v.kind == mapKind && defaults != nil {
 		v.node = override(driverDefaults(defaults, v.node), v.node, "scenario")
 	}
 	m, ok := d.object(v, scenarioObject)
 	if !ok {
-		return nil
+		return nil, nil
 	}
 	points, ok := d.points(outer, m)
 	if !ok {
-		return nil
+		return nil, nil
 	}
 	d.axes = map[string]bool{}
 	for _, p := range points {
@@ -69,7 +70,7 @@ func (d *decoder) scenario(name string, key *node, v value, defaults, outer *nod
 		out = append(out, d.point(name, key, m, s))
 	}
 	d.matrix, d.axes = nil, nil
-	return out
+	return m.node, out
 }
 
 // points lists the points of a scenario: those of the spec's matrix, times

@@ -46,11 +46,18 @@ type exprUses struct {
 	names   []string    // numbers of the row, such as "worse" and "ci.low"
 	metrics []metricUse // base.M and head.M
 	axes    []axisUse
+	levels  []levelUse // numbers that the change is compared with
 }
 
 type metricUse struct {
 	side, metric string
 	at, size     int // bytes of the source
+}
+
+type levelUse struct {
+	name     string // worse, change or ratio
+	level    float64
+	at, size int
 }
 
 type axisUse struct {

@@ -88,6 +88,8 @@ func (c *exprChecker) binary(n *ast.BinaryNode) exprType {
 	case "<", ">", "<=", ">=":
 		c.number(n.Left, n.Operator)
 		c.number(n.Right, n.Operator)
+		c.level(n.Left, n.Right)
+		c.level(n.Right, n.Left)
 		return boolExpr
 	case "==", "!=":
 		c.equality(n)
@@ -110,6 +112,32 @@ func (c *exprChecker) binary(n *ast.BinaryNode) exprType {
 		return c.on(n, "", "?? is not in this language; a value that is missing fails the row by itself")
 	}
 	return c.on(n, "", "the operator %s is not in this language", n.Operator)
+}
+
+// level notes that a change is compared with a plain number.
+func (c *exprChecker) level(name, number ast.Node) {
+	id, ok := name.(*ast.IdentifierNode)
+	if !ok {
+		return
+	}
+	var f float64
+	switch n := number.(type) {
+	case *ast.FloatNode:
+		f = n.Value
+	case *ast.IntegerNode:
+		f = float64(n.Value)
+	default:
+		return
+	}
+	switch id.Value {
+	case "ratio":
+		f -= 1
+	case "worse", "change":
+	default:
+		return
+	}
+	from, to := c.extent(number)
+	c.uses.levels = append(c.uses.levels, levelUse{id.Value, f, from, to - from})
 }
 
 // text checks that a node is text.

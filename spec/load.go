@@ -26,6 +26,20 @@ type Options struct {
 	Stat func(path string) (fs.FileInfo, error)
 	// Resolve checks that a repository has a revision; nil: not checked.
 	Resolve func(repo, ref string) error
+	// Power knows what a plan can tell; its zero value checks nothing.
+	Power Power
+}
+
+// Power answers what a plan can tell. The answers belong to package stats,
+// which this one cannot import, so the caller brings them.
+type Power struct {
+	// MinBlocks is the number of blocks below which no row of the plan can
+	// be marked, for an alpha of one candidate; 0: the plan can mark none.
+	MinBlocks func(p Plan, alpha float64) int
+	// Resolvable is the smallest change (as a fraction) that the plan marks
+	// in four of five runs where ratios spread by sd from block to block,
+	// in a table of so many judged rows of each candidate.
+	Resolvable func(p Plan, sd, alpha float64, rows int) float64
 }
 
 // Load reads and checks the spec in a file. The error is non-nil only where
@@ -141,13 +155,19 @@ func (d *decoder) decode() *Spec {
 		d.errorOn(root, kindEmpty, "the file is empty", "run tandem init to write a first bench.yaml")
 		return nil
 	}
-	root, ok := d.applyProfile(root)
+	if root.kind != mapKind {
+		d.errorOn(root, kindWrongType, "expected a mapping with version, arms and scenarios, found "+root.describe(), "run tandem init to write a first bench.yaml")
+		return nil
+	}
+	names := d.profiles(root)
+	chosen, ok := d.applyProfile(root, names)
 	if !ok {
 		return nil
 	}
-	s := d.root(root)
+	s := d.root(chosen)
 	if s != nil {
 		d.check(s)
 	}
+	d.checkProfiles(root, names)
 	return s
 }

@@ -13,8 +13,12 @@ var exclusive = map[string][][]string{
 	"scenario": {{"http", "ws", "exec", "command"}},
 }
 
+// removable are the mappings of which a profile removes entries by naming
+// them null: the document itself, and mappings of names.
+var removable = []string{"", "arms", "scenarios", "services", "versions"}
+
 // override lays one node over another: mappings key by key, all else whole.
-// A null removes the key. what is the kind of mapping, as in exclusive.
+// what is the kind of mapping, as in exclusive and removable.
 func override(base, over *node, what string) *node {
 	switch {
 	case base == nil || base.kind != mapKind || over.kind != mapKind:
@@ -22,6 +26,7 @@ func override(base, over *node, what string) *node {
 	case len(over.fields) == 0:
 		return base
 	}
+	removes := func(n *node) bool { return n.isNull() && slices.Contains(removable, what) }
 	out := *over // the position of what was written last
 	out.fields = nil
 	for _, f := range base.fields {
@@ -29,12 +34,12 @@ func override(base, over *node, what string) *node {
 		switch {
 		case o == nil && !replaced(f.key.text, over, what):
 			out.fields = append(out.fields, f)
-		case o != nil && !o.isNull():
+		case o != nil && !removes(o):
 			out.fields = append(out.fields, field{key: over.keyNode(f.key.text), val: override(f.val, o, childOf(what, f.key.text)), merged: f.merged})
 		}
 	}
 	for _, f := range over.fields {
-		if base.get(f.key.text) == nil && !f.val.isNull() {
+		if base.get(f.key.text) == nil && !removes(f.val) {
 			out.fields = append(out.fields, f)
 		}
 	}

@@ -234,7 +234,7 @@ func (d *decoder) duration(v value, least, most time.Duration) (time.Duration, b
 		return 0, false
 	}
 	t, err := time.ParseDuration(s)
-	if err != nil || v.tag == tagBool {
+	if err != nil || v.tag == tagBool || s == "0" {
 		d.errorOn(v.node, kindUnit, fmt.Sprintf("%s: expected %s, found %s", v.key, want, found(v, s)), durationHint(s))
 		return 0, false
 	}

@@ -235,3 +235,37 @@ func parsesYAML(text string) error {
 		}
 	}
 }
+
+// writeYAML writes a printed value as a YAML document.
+func writeYAML(w io.Writer, p printed) error {
+	enc := yaml.NewEncoder(w)
+	enc.SetIndent(2)
+	if err := enc.Encode(yamlNode(p)); err != nil {
+		return err
+	}
+	return enc.Close()
+}
+
+func yamlNode(p printed) *yaml.Node {
+	n := &yaml.Node{}
+	switch p.kind {
+	case mapKind:
+		n.Kind = yaml.MappingNode
+		for i, key := range p.keys {
+			k := &yaml.Node{}
+			k.SetString(key)
+			n.Content = append(n.Content, k, yamlNode(p.values[i]))
+		}
+	case seqKind:
+		n.Kind = yaml.SequenceNode
+		for _, v := range p.values {
+			n.Content = append(n.Content, yamlNode(v))
+		}
+	default:
+		n.SetString(p.text)
+		if p.plain {
+			n.Tag = ""
+		}
+	}
+	return n
+}
