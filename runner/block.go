@@ -24,6 +24,9 @@ type instance struct {
 	process *proc.Process // nil where the arm has no server
 }
 
+// rank orders instances as the plan does: by arm, the baseline first, and copy.
+func (in *instance) rank() int { return in.Arm<<16 | in.Index }
+
 // dead says why the instance can no longer be measured, or "".
 func (in *instance) dead() string {
 	if in.process == nil {

@@ -19,21 +19,27 @@ type answer struct {
 	response *load.Response
 	again    *load.Response // a second answer of the same copy, which tells whether its body changes
 	err      error
+	rank     int // place of the copy in plan order, the baseline's first
 }
 
 // checkAll sends the scenario's request to every target, twice to tell a
 // body that changes, and judges the answers.
-func checkAll(ctx context.Context, d load.Driver, sc spec.Scenario, targets []load.Target) ([]answer, journal.Check) {
-	answers := make([]answer, len(targets))
-	for i, t := range targets {
-		a := answer{arm: t.Vars["arm"], copy: t.Name}
+func checkAll(ctx context.Context, d load.Driver, sc spec.Scenario, instances []*instance) ([]answer, journal.Check) {
+	answers := make([]answer, len(instances))
+	for i, in := range instances {
+		t := in.target
+		a := answer{arm: t.Vars["arm"], copy: t.Name, rank: in.rank()}
 		a.response, a.err = d.Check(ctx, t)
 		if a.err == nil && sc.HTTP != nil && sc.Expect == nil {
 			a.again, a.err = d.Check(ctx, t)
 		}
 		answers[i] = a
 	}
-	return answers, compare(sc, answers)
+	// The targets come in the order of their starts; the baseline's answer
+	// is what the others are compared with.
+	inOrder := slices.Clone(answers)
+	slices.SortStableFunc(inOrder, func(a, b answer) int { return a.rank - b.rank })
+	return answers, compare(sc, inOrder)
 }
 
 // compare decides whether a scenario can be loaded on all copies: whether

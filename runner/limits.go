@@ -6,10 +6,16 @@ import "time"
 // at outside evidence only, never at the metric that is judged, and what
 // they discard is discarded for all copies of the block alike.
 const (
-	// maxDiscarded is the share of a window's cycles that the driver's guard
-	// may discard before the whole window is invalid: beyond it the machine
-	// was not one on which to measure.
-	maxDiscarded = 0.5
+	// maxSteal is the share of its CPUs' time that the hypervisor may take
+	// in a window: beyond it the machine was not one on which to measure.
+	maxSteal = 0.25
+	// manyDiscarded is the share of a window's cycles that the driver's guard
+	// may discard before the trial says so. Such a window is as long as any
+	// other and its ratios are as fair; it only took longer and is noisier.
+	manyDiscarded = 0.4
+	// littleTolerance is how far an honest closed-loop driver may be from
+	// Little's law: a few percent.
+	littleTolerance = 0.05
 	// lateness is how long the generator may be off its CPU within a group
 	// of cycles: twice the length of a turn is a scheduling hiccup that both
 	// neighbours in the cycle may not have shared.

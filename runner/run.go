@@ -84,6 +84,7 @@ type execution struct {
 	trees   []*source.Tree // by Plan.Arms
 	arms    []spec.Arm     // by Plan.Arms; with Same, the baseline under each name
 	pins    proc.Pinning
+	host    journal.Host // read before this process is pinned
 	rec     *recorder
 	started time.Time
 
@@ -105,6 +106,7 @@ func (e *execution) setupFailure(ctx context.Context, err error) error {
 // prepare builds the arms, chooses the CPUs, starts the services and opens
 // the journal.
 func (e *execution) prepare(ctx context.Context) error {
+	e.host = host(proc.ReadHost())
 	if err := e.buildArms(ctx); err != nil {
 		return err
 	}

@@ -133,7 +133,7 @@ func (e *execution) header(ctx context.Context) (journal.Header, error) {
 	}
 	h := journal.Header{
 		Version: journal.Version, ID: e.ID, Tool: e.Tool, Started: e.started, Seed: e.Plan.Seed, Spec: text,
-		Filter: e.Filter, Same: e.Same, Host: host(proc.ReadHost()), Copies: e.Plan.Copies, Looks: e.Looks, Shard: e.Shard,
+		Filter: e.Filter, Same: e.Same, Host: e.host, Copies: e.Plan.Copies, Looks: e.Looks, Shard: e.Shard,
 		Pins: journal.Pins{Server: e.pins.Server.String(), Load: e.pins.Load.String(), Idle: e.pins.Idle.String()},
 	}
 	for _, s := range e.Plan.Scenarios {

@@ -24,7 +24,7 @@ func (e *execution) scenario(ctx context.Context, b Block, k int, all []*instanc
 	}
 	w := &window{execution: e, sc: sc, block: b, driver: driver, instances: instances, index: k}
 	w.report(Checking)
-	answers, check := checkAll(ctx, driver, sc, w.targets())
+	answers, check := checkAll(ctx, driver, sc, instances)
 	if ctx.Err() != nil {
 		return nil
 	}
@@ -75,14 +75,6 @@ type window struct {
 
 func (w *window) report(phase Phase) {
 	w.execution.report(Status{Phase: phase, Block: w.block.Index + 1, Scenario: w.sc.ID()})
-}
-
-func (w *window) targets() []load.Target {
-	targets := make([]load.Target, len(w.instances))
-	for i, in := range w.instances {
-		targets[i] = in.target
-	}
-	return targets
 }
 
 // run measures the window. Drivers that cannot alternate get one load for
@@ -254,7 +246,7 @@ func (w *window) trial(in *instance, s load.Sample, before, after reading, i int
 			t.Latency = encoded
 		}
 	}
-	t.Invalid = w.judgeTrial(in, s)
+	t.Invalid = w.judgeTrial(in, s, t.Audit.Steal)
 	t.Warnings = trialWarnings(t)
 	return t
 }
@@ -278,7 +270,7 @@ func addUsage(m map[string]float64, s load.Sample, before, after proc.Usage) {
 
 // judgeTrial says why a window does not count, by the limits fixed
 // beforehand, or "".
-func (w *window) judgeTrial(in *instance, s load.Sample) string {
+func (w *window) judgeTrial(in *instance, s load.Sample, steal float64) string {
 	if why := in.dead(); why != "" {
 		return why
 	}
@@ -288,8 +280,8 @@ func (w *window) judgeTrial(in *instance, s load.Sample) string {
 	if total := s.OK + s.Discarded + s.Failed; s.Failed > 0 && float64(s.Failed) > w.sc.Errors*float64(total) {
 		return fmt.Sprintf("%d of %d requests failed%s", s.Failed, total, firstError(s.Errors))
 	}
-	if s.Cycles > 0 && float64(s.Dropped) > maxDiscarded*float64(s.Cycles) {
-		return fmt.Sprintf("%d of %d cycles were disturbed from outside (stolen CPU, or the generator was off its CPU)", s.Dropped, s.Cycles)
+	if steal > maxSteal {
+		return fmt.Sprintf("%.0f%% of the CPUs' time was stolen by the hypervisor", 100*steal)
 	}
 	if in.process != nil && w.Spec.Pins.Require {
 		if err := in.process.VerifyPins(w.pins.Server); err != nil {
@@ -324,14 +316,13 @@ func errorCounts(errs []load.ErrorCount) []journal.ErrorCount {
 	return out
 }
 
-// littleTolerance is how far an honest closed-loop driver may be from
-// Little's law: a few percent.
-const littleTolerance = 0.05
-
 func trialWarnings(t journal.Trial) []string {
 	var w []string
 	if t.Audit.LittleMismatch > littleTolerance {
 		w = append(w, fmt.Sprintf("Little's law is off by %.0f%%: throughput times mean latency is not the number of requests in flight", 100*t.Audit.LittleMismatch))
+	}
+	if t.Audit.Cycles > 0 && float64(t.Audit.Discarded) > manyDiscarded*float64(t.Audit.Cycles) {
+		w = append(w, "more than 40% of the cycles were disturbed from outside (stolen CPU, or other processes on the generator's CPU) and discarded for all copies alike")
 	}
 	return w
 }

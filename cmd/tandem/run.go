@@ -196,11 +196,12 @@ func (a *app) conclude(run *journal.Run, runErr error, s *spec.Spec, out, format
 	if err != nil {
 		return notMeasured(errors.Join(runErr, err))
 	}
-	err = errors.Join(
-		writeReport(filepath.Join(out, "result.json"), "json", analysis),
-		writeReports(s, analysis),
-		a.show(analysis, format),
-	)
+	err = errors.Join(writeReport(filepath.Join(out, "result.json"), "json", analysis), writeReports(s, analysis))
+	if runErr != nil && len(run.Trials) == 0 {
+		// A table of empty rows would only bury the reason.
+		return notMeasured(errors.Join(runErr, err))
+	}
+	err = errors.Join(err, a.show(analysis, format))
 	if format == "text" {
 		fmt.Fprintf(a.stderr, "\nkept in %s; see it again with: tandem report %s\n", shortPath(out), shortPath(out))
 	}
