@@ -52,7 +52,7 @@ func (p *parser) chunkSize(b []byte) (int, error) {
 	if end == 0 {
 		return 0, nil
 	}
-	if bytes.IndexByte(b[:end], '\r') != end-2 {
+	if end < 2 || bytes.IndexByte(b[:end], '\r') != end-2 {
 		return 0, fmt.Errorf("malformed chunk-size line %q: expected one CR, at its end", clip(b[:end]))
 	}
 	line := b[:end-2]
@@ -98,23 +98,24 @@ func trailer(b []byte) (int, error) {
 	if b[0] == '\r' && b[1] == '\n' {
 		return 2, nil
 	}
-	// Like net/http, look for a CRLF pair first, which bounds the length,
-	// and then read fields up to the first blank line.
 	window := b[:min(len(b), maxTrailer)]
-	if !bytes.Contains(window, []byte("\r\n\r\n")) {
+	end := bytes.Index(window, []byte("\r\n\r\n")) + 4
+	if end < 4 {
 		if len(b) >= maxTrailer {
 			return 0, fmt.Errorf("the trailers are longer than %d bytes", maxTrailer)
 		}
 		return 0, nil
 	}
-	if err := eachField(b, func(_, _ []byte) error { return nil }); err != nil {
-		return 0, err
+	if bytes.Count(b[:end], []byte("\n")) != bytes.Count(b[:end], []byte("\r\n")) {
+		return 0, errBareTrailer
 	}
-	if b[0] == '\n' {
-		return 1, nil
-	}
-	return headEnd(b, 0), nil
+	return end, eachField(b[:end], func(_, _ []byte) error { return nil })
 }
+
+// errBareTrailer is the one place where this parser is stricter than
+// net/http, which would take a blank line that ends in a bare LF for the end
+// of the trailers after having read beyond it.
+var errBareTrailer = errors.New("a line of the trailers ends in a bare LF")
 
 // parseHex reads the size of a chunk. Sizes above 2^62 are refused: no body
 // is that long, and one that says so is not to be waited for.

@@ -80,7 +80,7 @@ func (p *parser) feed(b []byte, a *asked) (used int, done bool, err error) {
 		b = b[n:]
 		if done || err != nil || len(b) == 0 {
 			if done {
-				p.stage = inHead
+				p.finish(a)
 			}
 			return total - len(b), done, err
 		}
@@ -93,7 +93,6 @@ func (p *parser) end(a *asked) (done bool, err error) {
 	switch {
 	case p.stage == inBody && p.head.frame == untilClose:
 		p.finish(a)
-		p.stage = inHead
 		return true, nil
 	case p.stage == inHead && len(p.hold) == 0:
 		return false, &failure{EOF, fmt.Errorf("connection closed before the response: %w", io.EOF)}
@@ -166,9 +165,6 @@ func (p *parser) begin(raw []byte, a *asked) (done bool) {
 		p.left = 1<<63 - 1
 	}
 	p.stage = inBody
-	if p.left == 0 {
-		p.finish(a)
-	}
 	return p.left == 0
 }
 
@@ -192,16 +188,13 @@ func (p *parser) feedBody(b []byte, a *asked) (n int, done bool) {
 		p.body = append(p.body, b[:n]...)
 	}
 	p.seen += int64(n)
-	if p.left == 0 && p.head.frame != chunked {
-		p.finish(a)
-		return n, true
-	}
-	return n, false
+	return n, p.left == 0
 }
 
-// finish looks at the body as a whole: one that stopped short of what was
-// expected differs, too.
+// finish ends a response and looks at its body as a whole: one that stopped
+// short of what was expected differs, too.
 func (p *parser) finish(a *asked) {
+	p.stage = inHead
 	if p.differs || p.seen == int64(len(a.want)) {
 		return
 	}
