@@ -172,7 +172,7 @@ func (w *window) warmUp(ctx context.Context, conns load.Load, s load.Schedule) (
 	}
 	alone := s
 	alone.Mode, alone.Turn, alone.Guard = spec.Windows, 0, load.Guard{}
-	if s.Mode != spec.Turns {
+	if s.Mode != spec.Turns || w.sc.Command != nil { // processes take turns in any mode
 		alone.Mode, alone.Window = s.Mode, total
 		_, err := conns.Run(ctx, alone)
 		return nil, err
@@ -238,7 +238,7 @@ func (w *window) trial(in *instance, s load.Sample, before, after reading, i int
 		Metrics: s.Values(), Errors: errorCounts(s.Errors),
 		Audit: w.auditOf(s, before, after),
 	}
-	if in.process != nil {
+	if in.process != nil && w.sc.Command == nil { // a command's metrics are its own processes'
 		addUsage(t.Metrics, s, before.usage[i], after.usage[i])
 	}
 	if s.Latency != nil && s.Latency.TotalCount() > 0 {
@@ -273,6 +273,9 @@ func addUsage(m map[string]float64, s load.Sample, before, after proc.Usage) {
 func (w *window) judgeTrial(in *instance, s load.Sample, steal float64) string {
 	if why := in.dead(); why != "" {
 		return why
+	}
+	if s.Invalid != "" {
+		return s.Invalid
 	}
 	if s.OK == 0 && w.sc.Exec == nil && w.sc.Command == nil {
 		return fmt.Sprintf("no valid response in the whole window%s", firstError(s.Errors))

@@ -104,6 +104,9 @@ type Sample struct {
 	// derived from the counts, which a tool may not give, or which count
 	// processes.
 	Reported bool
+	// Invalid says why the sample must not count, where the driver itself
+	// found that it did not make the load that the scenario asks for.
+	Invalid string
 
 	Generator GeneratorUse // of the whole Run; the same for every target of it
 }
