@@ -208,7 +208,7 @@ func TestDrawnAgainstEnumerated(t *testing.T) {
 		}
 		rows[i] = s
 	}
-	all, err := newRelabelling(rows, 0, 1)
+	all, err := newRelabelling(rows, enumerable, 0, 1)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,9 +7,12 @@ import (
 )
 
 const (
+	// enumerable is the number of relabellings up to which all are tried.
+	enumerable = 50_000
+
 	fewest = 10_000 // drawn relabellings, at least
-	most   = 60_000 // and at most
-	finest = 100    // aimed at: drawn relabellings beyond the critical value
+	most   = 30_000 // and at most
+	finest = 50     // aimed at: drawn relabellings beyond the critical value
 )
 
 // Judge judges a table. The chance that a table of unchanged code has any
@@ -63,7 +66,8 @@ func (t *Table) judge(all []sample, of []int, group, groups int, o Options) erro
 	share := o.share(rows, groups)
 	t.Alpha = max(t.Alpha, o.Alpha*share)
 	alpha := o.Alpha * share / float64(groups)
-	g, err := newRelabelling(rows, o.draws(alpha), o.Seed+uint64(group))
+	limit, drawn := o.effort(alpha)
+	g, err := newRelabelling(rows, limit, drawn, o.Seed+uint64(group))
 	if err != nil {
 		return err
 	}
@@ -126,15 +130,16 @@ func (r *Result) fill(s sample, v judged) {
 	r.Same = r.CI[0] >= -s.row.Margin && r.CI[1] <= s.row.Margin
 }
 
-// draws is the number of relabellings to draw for a look at this alpha.
-func (o Options) draws(alpha float64) int {
+// effort is the number of relabellings up to which all are tried, and the
+// number that is drawn otherwise, for a look at this alpha.
+func (o Options) effort(alpha float64) (all, drawn int) {
 	if o.Relabellings > 0 {
-		return o.Relabellings
+		return o.Relabellings, o.Relabellings
 	}
 	if alpha <= 0 {
-		return fewest
+		return enumerable, fewest
 	}
-	return int(math.Min(most, math.Max(fewest, math.Ceil(finest/alpha))))
+	return enumerable, int(math.Min(most, math.Max(fewest, math.Ceil(finest/alpha))))
 }
 
 // check refuses options out of range and returns the number of candidates.

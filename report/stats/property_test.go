@@ -22,7 +22,7 @@ func drawTable(t *rapid.T) []Row {
 	ties := rapid.Bool().Draw(t, "ties")
 	blocks := rapid.IntRange(1, 9).Draw(t, "blocks")
 	if ties {
-		blocks = min(blocks, 3)
+		blocks = min(blocks, 2)
 	}
 	groups := rapid.IntRange(1, 2).Draw(t, "candidates")
 	var rows []Row
@@ -82,7 +82,7 @@ func options(t *rapid.T) Options {
 	return Options{
 		Alpha:        rapid.SampledFrom([]float64{0.01, 0.05, 0.2}).Draw(t, "alpha"),
 		Seed:         rapid.Uint64().Draw(t, "seed"),
-		Relabellings: 500,
+		Relabellings: 1000,
 	}
 }
 

@@ -12,8 +12,6 @@ const (
 	// maxCopies bounds the copies of both arms in one block, and with them
 	// the ways of labelling it (12,870 for eight and eight).
 	maxCopies = 16
-	// enumerable is the number of relabellings up to which all are tried.
-	enumerable = 50_000
 	// chunkWays bounds the ways of labelling a chunk of blocks. The effects
 	// of all ways are tabled, chunk by chunk, so that a relabelling of a
 	// row costs one addition a chunk.
@@ -42,8 +40,8 @@ type chunk struct {
 }
 
 // newRelabelling prepares the relabellings of the rows of one candidate:
-// all of them, or want drawn ones beside the measured one.
-func newRelabelling(rows []sample, want int, seed uint64) (*relabelling, error) {
+// all of them where there are no more than limit, or else as many as drawn.
+func newRelabelling(rows []sample, limit, drawn int, seed uint64) (*relabelling, error) {
 	g := &relabelling{column: map[int]int{}}
 	var numbers []int
 	nb, nh := 0, 0
@@ -76,10 +74,10 @@ func newRelabelling(rows []sample, want int, seed uint64) (*relabelling, error) 
 	g.ways = subsets(nb+nh, g.size)
 	g.order = g.standing(rows, len(numbers), nb+nh)
 	g.cut(len(numbers))
-	if total := labellings(nb, nh, len(numbers)); total <= enumerable {
+	if total := labellings(nb, nh, len(numbers)); total <= float64(limit) {
 		g.enumerate(int(total))
 	} else {
-		g.draw(want, g.measured(nb, nb+nh), seed)
+		g.draw(drawn, g.measured(nb, nb+nh), seed)
 	}
 	return g, nil
 }

@@ -47,9 +47,9 @@ type Options struct {
 	// Confidence is that of the intervals, each for itself; between 0.5 and
 	// 1 - Alpha. Zero: 1 - Alpha.
 	Confidence float64
-	// Relabellings is how many to draw where they are too many to
-	// enumerate; the verdicts are valid at any number, and sharper with
-	// more. Zero: enough for the alpha of the look.
+	// Relabellings is how many to draw where there are more of them; the
+	// verdicts are valid at any number, and sharper with more. Zero: up to
+	// 50,000 are all tried, and else as many are drawn as the look needs.
 	Relabellings int
 }
 
