@@ -79,7 +79,8 @@ type Trial struct {
 	Turns    int                `json:"turns,omitempty"`
 	Metrics  map[string]float64 `json:"metrics"`
 	Errors   []ErrorCount       `json:"errors,omitempty"`
-	Latency  []byte             `json:"latency,omitempty"` // HDR histogram, V2 compressed encoding, nanoseconds
+	Latency  []byte             `json:"latency,omitempty"`  // HDR histogram, V2 compressed encoding, nanoseconds
+	Interval []float64          `json:"interval,omitempty"` // requests per second in consecutive seconds of measuring time
 	Audit    Audit              `json:"audit"`
 	Invalid  string             `json:"invalid,omitempty"`  // why it does not count; the whole block of the row is left out with it
 	Warnings []string           `json:"warnings,omitempty"` // what qualifies it
