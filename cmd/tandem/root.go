@@ -100,7 +100,7 @@ Exit codes: 0 passed, 1 a gate failed, 2 the spec or the command line is wrong,
 		Version:       version(),
 	}
 	root.PersistentFlags().StringVar(&a.color, "color", "auto", "colour: auto, always or never (NO_COLOR is respected by auto)")
-	root.AddCommand(a.runCmd(), a.reportCmd(), a.planCmd())
+	root.AddCommand(a.runCmd(), a.reportCmd(), a.planCmd(), a.doctorCmd(), a.doctorServerCmd())
 	root.CompletionOptions.HiddenDefaultCmd = true
 	return root
 }
