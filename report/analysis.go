@@ -47,7 +47,8 @@ type Analysis struct {
 	Warnings []string
 	Outcome  Outcome
 
-	endReason string // the journal's; "" for a run without an end
+	run       *journal.Run // nil for a result read back
+	endReason string       // the journal's; "" for a run without an end
 }
 
 // Row is one scenario and one metric, one candidate against the baseline.

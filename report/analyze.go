@@ -39,7 +39,7 @@ func Analyze(j *journal.Run, s *spec.Spec) (*Analysis, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &Analysis{Header: h, Spec: s, SpecSide: "given", Baseline: h.Arms[0], Arms: h.Arms}
+	a := &Analysis{Header: h, Spec: s, SpecSide: "given", Baseline: h.Arms[0], Arms: h.Arms, run: j}
 	if s == nil {
 		a.Spec, a.SpecSide = run, "run"
 	}

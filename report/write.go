@@ -20,9 +20,15 @@ type renderer func(w io.Writer, a *Analysis, o RenderOptions) error
 
 func renderers() map[string]renderer {
 	return map[string]renderer{
-		"text":     writeText,
-		"markdown": writeMarkdown,
-		"json":     writeJSON,
+		"text":        writeText,
+		"markdown":    writeMarkdown,
+		"json":        writeJSON,
+		"csv":         writeCSV,
+		"junit":       writeJUnit,
+		"benchfmt":    writeBenchfmt,
+		"openmetrics": writeOpenMetrics,
+		"github":      writeGitHub,
+		"summary":     writeSummary,
 	}
 }
 

@@ -23,13 +23,16 @@ import (
 var (
 	tables       = flag.Int("calibration.tables", 250, "tables to judge in each world")
 	alpha        = flag.Float64("calibration.alpha", 0.05, "error rate to judge them at")
-	relabellings = flag.Int("calibration.relabellings", 400, "relabellings to draw; 0: as many as a run would")
+	relabellings = flag.Int("calibration.relabellings", 1000, "relabellings to draw; 0: as many as a run would")
 )
 
 // tally is what came of the tables of one world.
 type tally struct {
 	tables, alarms int // tables with a mark on a row of same code
 	rows, covered  int
+	moved          int // rows whose true effect is their margin or more
+	marked, same   int // rows
+	missed         int // rows that moved and are called the same
 	blocks         int
 }
 
@@ -38,6 +41,10 @@ func (t *tally) add(u tally) {
 	t.alarms += u.alarms
 	t.rows += u.rows
 	t.covered += u.covered
+	t.moved += u.moved
+	t.marked += u.marked
+	t.same += u.same
+	t.missed += u.missed
 	t.blocks += u.blocks
 }
 
@@ -46,7 +53,11 @@ func (t *tally) add(u tally) {
 func TestCalibration(t *testing.T) {
 	for i, w := range worlds {
 		t.Run(w.name, func(t *testing.T) {
-			sum := simulate(*tables, uint64(i), func(r *rand.Rand) tally {
+			n := *tables
+			if n < 1000 { // the short form, within seconds
+				n = max(60, min(n, 6*n/w.rows))
+			}
+			sum := simulate(n, uint64(i), func(r *rand.Rand) tally {
 				return w.run(t, r, Options{Alpha: *alpha, Seed: r.Uint64(), Relabellings: *relabellings})
 			})
 			rate := float64(sum.alarms) / float64(sum.tables)
@@ -55,6 +66,9 @@ func TestCalibration(t *testing.T) {
 				100*rate, 100*coverage, float64(sum.blocks)/float64(sum.tables))
 			if limit := mostAlarms(sum.tables, *alpha); sum.alarms > limit {
 				t.Errorf("%d of %d same-code tables have a mark (%.2f%%), expected at most %d at alpha %v", sum.alarms, sum.tables, 100*rate, limit, *alpha)
+			}
+			if limit := mostAlarms(sum.moved, *alpha); sum.moved > 0 && sum.missed > limit {
+				t.Errorf("%d of %d rows that moved by their margin or more are called the same, expected at most %d", sum.missed, sum.moved, limit)
 			}
 			// Rows of a table share their copies: tables are the sample.
 			if slack := 0.01 + 4*math.Sqrt(*alpha*(1-*alpha)/float64(sum.tables)); coverage < 1-*alpha-slack {
@@ -110,23 +124,34 @@ func (w world) count(table Table, blocks int) tally {
 			t.alarms = 1
 		}
 		t.rows++
-		if r.CI[0] <= truth+1e-12 && truth-1e-12 <= r.CI[1] {
-			t.covered++
+		t.covered += one(r.CI[0] <= truth+1e-12 && truth-1e-12 <= r.CI[1])
+		t.marked += one(r.Marked)
+		t.same += one(r.Same)
+		if math.Abs(truth) >= 0.02 {
+			t.moved++
+			t.missed += one(r.Same)
 		}
 	}
 	return t
 }
 
+func one(yes bool) int {
+	if yes {
+		return 1
+	}
+	return 0
+}
+
 // simulate adds up n tables, each of its own seed, so that the sum does not
 // depend on how many CPUs work on it.
-func simulate(n int, seed uint64, one func(*rand.Rand) tally) tally {
+func simulate(n int, seed uint64, table func(*rand.Rand) tally) tally {
 	var wait sync.WaitGroup
 	workers := runtime.GOMAXPROCS(0)
 	sums := make([]tally, workers)
 	for w := range workers {
 		wait.Go(func() {
 			for i := w; i < n; i += workers {
-				sums[w].add(one(rand.New(rand.NewPCG(seed, uint64(i)))))
+				sums[w].add(table(rand.New(rand.NewPCG(seed, uint64(i)))))
 			}
 		})
 	}

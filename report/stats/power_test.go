@@ -65,3 +65,27 @@ func checkPower(t *testing.T, n int, rates map[string][]float64) {
 		}
 	}
 }
+
+// TestCalibrationStopping measures what early stopping saves: a plan of 4 to
+// 20 blocks that ends when every row is marked or the same within 2%, against
+// the same plan without looks.
+func TestCalibrationStopping(t *testing.T) {
+	n := max(50, *tables/4)
+	for _, change := range []float64{0, 0.01, 0.02, 0.03, 0.05, 0.1} {
+		for _, looks := range [][]int{nil, stopping} {
+			w := world{machine: quiet, rows: 3, blocks: 20, looks: looks, effect: func(_, _ int) float64 { return change }}
+			sum := simulate(n, 9, func(r *rand.Rand) tally {
+				return w.run(t, r, Options{Alpha: 0.01, Seed: r.Uint64()})
+			})
+			rows := float64(3 * n)
+			t.Logf("| %.0f%% | %s | %.1f%% | %.1f%% | %.1f |", 100*change, w.plan(),
+				100*float64(sum.marked)/rows, 100*float64(sum.same)/rows, float64(sum.blocks)/float64(n))
+			if limit := mostAlarms(3*n, 0.01); change >= 0.02 && sum.same > limit {
+				t.Errorf("%d of %d rows that moved by %v are called the same within 2%%, expected at most %d", sum.same, 3*n, change, limit)
+			}
+			if missed := 3*n - sum.marked; change >= 0.05 && missed > 3*n/50 {
+				t.Errorf("%d of %d rows that moved by %v are not marked", missed, 3*n, change)
+			}
+		}
+	}
+}

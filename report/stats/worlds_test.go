@@ -3,6 +3,7 @@ package stats
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 )
 
 // A machine makes the log values of n copies in one block, by their place in
@@ -20,6 +21,8 @@ type world struct {
 	blocks     int
 	looks      []int // nil: one, at the end
 	candidates int   // 0: one
+	copies     int   // of each arm; 0: two
+	balanced   bool  // the arms alternate in the order of starts, the first by chance
 
 	jitter  float64                      // factor on the spread of the candidates' copies
 	effect  func(group, row int) float64 // true log ratio; nil: none
@@ -27,11 +30,9 @@ type world struct {
 	round   float64                      // values are rounded to this
 }
 
-const copies = 2 // of each arm, in all worlds
-
 // table measures one table.
 func (w world) table(r *rand.Rand) []Row {
-	candidates := max(1, w.candidates)
+	candidates, copies := max(1, w.candidates), w.copiesOf()
 	m := w.machine(r, w.rows)
 	rows := make([]Row, candidates*w.rows)
 	for i := range rows {
@@ -40,7 +41,7 @@ func (w world) table(r *rand.Rand) []Row {
 	}
 	for b := range w.blocks {
 		slots := m(r, b, copies*(candidates+1))
-		r.Shuffle(len(slots), func(i, j int) { slots[i], slots[j] = slots[j], slots[i] })
+		w.order(r, slots)
 		for i := range rows {
 			if r.Float64() < w.missing {
 				continue
@@ -51,8 +52,30 @@ func (w world) table(r *rand.Rand) []Row {
 	return rows
 }
 
+func (w world) copiesOf() int {
+	if w.copies == 0 {
+		return 2
+	}
+	return w.copies
+}
+
+// order hands out the places in the order of starts: the copies of the
+// baseline come first in slots, then those of each candidate.
+func (w world) order(r *rand.Rand, slots [][]float64) {
+	if !w.balanced {
+		r.Shuffle(len(slots), func(i, j int) { slots[i], slots[j] = slots[j], slots[i] })
+		return
+	}
+	placed, first := slices.Clone(slots), r.IntN(2)
+	for i, s := range placed { // of two arms with two copies: ABBA or BAAB
+		arm := (i + i/2 + first) % 2
+		slots[arm*2+i/2] = s
+	}
+}
+
 // add gives a row its values of a block.
 func (w world) add(row *Row, of, b int, slots [][]float64) {
+	copies := w.copiesOf()
 	base, head := make([]float64, copies), make([]float64, copies)
 	var centre float64
 	for _, s := range slots {
@@ -294,6 +317,7 @@ var worlds = []world{
 	{name: "steal-all", machine: stolen(true), rows: 6, blocks: 12},
 	{name: "slots", machine: slotted(0, 0, 0, -0.05), rows: 6, blocks: 12},
 	{name: "slots-stopping", machine: slotted(0, 0, 0, -0.05), rows: 3, blocks: 20, looks: stopping},
+	{name: "slots-balanced", machine: slotted(0, 0, 0, -0.05), rows: 6, blocks: 12, balanced: true},
 	{name: "autocorrelated", machine: autocorrelated, rows: 6, blocks: 12},
 	{name: "uneven-blocks", machine: uneven(true, false), rows: 6, blocks: 12},
 	{name: "uneven-rows", machine: uneven(false, true), rows: 20, blocks: 12},
@@ -302,6 +326,9 @@ var worlds = []world{
 	{name: "missing", machine: quiet, rows: 6, blocks: 12, missing: 0.2},
 	{name: "missing-stopping", machine: quiet, rows: 6, blocks: 20, looks: stopping, missing: 0.2},
 	{name: "rounded", machine: quiet, rows: 6, blocks: 8, round: 0.02},
+	{name: "one-copy", machine: everything, rows: 6, blocks: 12, copies: 1},
+	{name: "three-copies-stopping", machine: everything, rows: 6, blocks: 10, looks: Looks(3, 10), copies: 3},
+	{name: "at-the-margin-stopping", machine: quiet, rows: 3, blocks: 20, looks: stopping, effect: firstRow(0.02)},
 	{name: "everything", machine: everything, rows: 6, blocks: 12},
 	{name: "everything-stopping", machine: everything, rows: 20, blocks: 20, looks: stopping},
 	{name: "one-row-changed", machine: quiet, rows: 6, blocks: 12, effect: firstRow(0.05)},
