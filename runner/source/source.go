@@ -62,7 +62,7 @@ type Tree struct {
 	Digest   string   // SHA-256 of the built tree in hex: names, contents, executable bits, links
 	Products string   // the same over what the build made or changed; empty where it made nothing
 	Cached   bool     // the build came from the cache
-	Warnings []string // what qualifies the tree
+	Warnings []string // what qualifies the tree, each beginning with the arm
 
 	place  place
 	closed bool
@@ -92,6 +92,11 @@ func Prepare(ctx context.Context, o Options) ([]*Tree, error) {
 		trees = append(trees, t)
 	}
 	warnPlaces(trees)
+	for _, t := range trees {
+		for i := range t.Warnings {
+			t.Warnings[i] = fmt.Sprintf("arm %s: %s", t.Arm.Name, t.Warnings[i])
+		}
+	}
 	p.cache.prune(keepBuilds, keepBytes)
 	return trees, nil
 }
