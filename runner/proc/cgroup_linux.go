@@ -181,6 +181,17 @@ func (g *cgroup) remove() error {
 	})
 }
 
+// removeSoon is remove for a group whose last process may still be on its way
+// out: the kernel tells its parent before it has left the group.
+func (g *cgroup) removeSoon() error {
+	err := g.remove()
+	for i := 0; errors.Is(err, unix.EBUSY) && i < 500; i++ {
+		time.Sleep(time.Millisecond)
+		err = g.remove()
+	}
+	return err
+}
+
 func dirExists(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && info.IsDir()

@@ -104,6 +104,8 @@ func helper(mark, name string, args []string) int {
 		}
 		time.Sleep(time.Hour)
 		return int(b[len(b)-1])
+	case "many": // many N: tries to have N children at a time
+		return helperMany(mark, args[0])
 	case "pin-self": // pin-self CPUS
 		if complaint := helperPinSelf(args[0]); complaint != "" {
 			fmt.Println(complaint)
@@ -334,3 +336,22 @@ func noneLeft(t *testing.T, mark string, patience time.Duration) {
 }
 
 func itoa(n int) string { return strconv.Itoa(n) }
+
+// helperMany says how many children it could start.
+func helperMany(mark, number string) int {
+	n, _ := strconv.Atoi(number)
+	var kids []*exec.Cmd
+	for range n {
+		c := exec.Command("sleep", "1000")
+		if err := c.Start(); err != nil {
+			break
+		}
+		kids = append(kids, c)
+	}
+	fmt.Println("children:", len(kids))
+	for _, c := range kids {
+		c.Process.Kill()
+		c.Wait()
+	}
+	return 0
+}

@@ -43,13 +43,15 @@ type Result struct {
 type Usage struct {
 	CPU        time.Duration // user and system time of the whole tree, ended children included
 	Resolution time.Duration // how finely CPU is known; an ended child may make it coarser
-	// MaxRSS is the peak of resident memory in bytes: the sum of the peaks of
-	// all processes alive, or the largest peak of one that has ended, if that
-	// is more. Pages that processes share count once for each.
+	// MaxRSS is the peak of resident memory in bytes: the highest sum of the
+	// peaks of the processes that were alive at a reading, or the peak of one
+	// that has ended, if that is more. Pages that processes share count once
+	// for each.
 	MaxRSS int64
-	// MaxRSSFloor is the smallest MaxRSS, in bytes, that could have been
-	// told. A forked process inherits the peak of its parent, so that the
-	// kernel reports our own where a command needs less.
+	// MaxRSSFloor is our own peak at the start, in bytes. A process inherits
+	// the peak of its parent until it executes another program, and the kernel
+	// keeps it for its end; so of a command that ended before any reading was
+	// made, a MaxRSS up to here only says that it needed no more than that.
 	MaxRSSFloor int64
 	Processes   int // alive at this reading
 }

@@ -200,6 +200,7 @@ func (p *Process) end(sig syscall.Signal, patience time.Duration) error {
 	p.mu.Lock()
 	p.asked = true
 	p.mu.Unlock()
+	p.tree.usage() // its peak of memory cannot be read once it has ended
 	if sig != syscall.SIGKILL && p.tree.signal(sig) {
 		t := time.NewTimer(patience)
 		defer t.Stop()

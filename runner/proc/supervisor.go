@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -23,14 +24,14 @@ import (
 // unpinned processes get the CPUs that this process had when it was made. Its
 // methods may be called from several goroutines.
 type Supervisor struct {
-	opt   Options
-	id    string // of this supervisor, in the environment of all its processes
-	dog   *watchdog
-	jobs  chan func() // run one after the other on the thread that starts processes
-	plat  platform
-	notes []string
+	opt  Options
+	id   string // of this supervisor, in the environment of all its processes
+	dog  *watchdog
+	jobs chan func() // run one after the other on the thread that starts processes
+	plat platform
 
 	mu     sync.Mutex
+	notes  []string
 	procs  map[*Process]bool // started and not yet gone
 	count  int
 	closed bool
@@ -65,7 +66,21 @@ func New(o Options) (*Supervisor, error) {
 
 // Notes says in plain words what this machine does not allow and what
 // follows from it, once each.
-func (s *Supervisor) Notes() []string { return s.notes }
+func (s *Supervisor) Notes() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.notes)
+}
+
+// note adds a note, unless it is there already.
+func (s *Supervisor) note(format string, args ...any) {
+	text := fmt.Sprintf(format, args...)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !slices.Contains(s.notes, text) {
+		s.notes = append(s.notes, text)
+	}
+}
 
 // mark is the environment entry of the process with this number, or what the
 // entries of all processes of this supervisor begin with.
@@ -156,7 +171,7 @@ func (s *Supervisor) launch(p *Process, c Cmd, n int, files []*os.File) error {
 		return err
 	}
 	mark := s.mark(fmt.Sprint(n))
-	if p.tree, err = s.newTree(mark, n); err != nil {
+	if p.tree, err = s.newTree(mark, n, c.Limits); err != nil {
 		return err
 	}
 	env := append(withoutEnv(c.Env, markName), mark)

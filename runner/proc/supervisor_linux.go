@@ -37,7 +37,7 @@ func (s *Supervisor) setup() error {
 		err = s.setupCgroup()
 	}
 	if err != nil {
-		s.notes = append(s.notes, fmt.Sprintf("control groups cannot be used (%v): CPU time of children that ended inside a server is known to 20 ms only, and daemons are found by their environment", err))
+		s.note("control groups cannot be used (%v): the CPU time of processes that ended inside a server is known to 20 ms only, and a daemon is found by its environment", err)
 	}
 	s.plat.chld = make(chan os.Signal, 1)
 	signal.Notify(s.plat.chld, unix.SIGCHLD)
@@ -122,10 +122,18 @@ func (s *Supervisor) fork(p *Process, c Cmd, path string, attr *os.ProcAttr) err
 	if err != nil {
 		return err
 	}
-	if p.os, err = os.StartProcess(path, c.Argv, attr); err != nil {
+	if l := p.tree.limits; l != nil {
+		p.os, err = launchThrough(l.order, path, c.Argv, attr)
+	} else {
+		p.os, err = os.StartProcess(path, c.Argv, attr)
+	}
+	if err != nil {
 		return err
 	}
 	p.tree.started(p.os.Pid, floor)
+	if l := p.tree.limits; l != nil && (l.poll || l.partly) {
+		go p.watchMemory(l)
+	}
 	return nil
 }
 

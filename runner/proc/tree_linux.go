@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/tandem-bench/tandem/spec"
 )
 
 // tree is a started process with all that descends from it. Its members are
@@ -20,6 +22,8 @@ type tree struct {
 	sup  *Supervisor
 	mark string
 	cg   *cgroup // nil where control groups cannot be written
+
+	limits *limiter // nil without limits
 
 	mu      sync.Mutex
 	root    int  // 0 before the start
@@ -33,14 +37,16 @@ type tree struct {
 }
 
 // newTree prepares a place for a process that is not started yet.
-func (s *Supervisor) newTree(mark string, n int) (*tree, error) {
-	t := &tree{sup: s, mark: mark, adopted: map[int]bool{}}
+func (s *Supervisor) newTree(mark string, n int, l spec.Limits) (*tree, error) {
+	t := &tree{sup: s, mark: mark, adopted: map[int]bool{}, limits: s.limit(l, n)}
 	if s.plat.cgroup == nil {
 		return t, nil
 	}
 	var err error
-	t.cg, err = s.plat.cgroup.child(fmt.Sprint(n))
-	return t, err
+	if t.cg, err = s.plat.cgroup.child(fmt.Sprint(n)); err != nil {
+		return nil, errors.Join(err, t.limits.remove())
+	}
+	return t, nil
 }
 
 // started tells the number of the first process.
@@ -171,27 +177,31 @@ func (t *tree) kill() {
 	t.signal(unix.SIGKILL)
 }
 
-// remove removes the control group, which must be empty, once its final
+// remove removes the control groups, which must be empty, once the final
 // reading is kept.
 func (t *tree) remove() error {
-	if t.cg == nil {
-		return nil
-	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if cpu, err := t.cg.cpu(); err == nil {
-		t.cpu = cpu
+	var errs []error
+	if t.limits != nil {
+		errs = append(errs, t.limits.remove())
 	}
-	err := t.cg.remove()
-	for i := 0; errors.Is(err, unix.EBUSY) && i < 100; i++ {
-		time.Sleep(time.Millisecond) // the last process is still on its way out
-		err = t.cg.remove()
+	if t.cg != nil {
+		if cpu, err := t.cg.cpu(); err == nil {
+			t.cpu = cpu
+		}
+		errs = append(errs, t.cg.removeSoon())
 	}
-	return err
+	return errors.Join(errs...)
 }
 
 // reason is what is known about a death beyond its signal.
-func (t *tree) reason() string { return "" }
+func (t *tree) reason() string {
+	if t.limits == nil {
+		return ""
+	}
+	return t.limits.reason()
+}
 
 // usage reads what the tree has cost.
 func (t *tree) usage() (Usage, error) {
@@ -252,8 +262,18 @@ func (t *tree) sum(all []stat) (Usage, error) {
 		u.Processes++
 	}
 	t.peak = max(t.peak, peaks)
-	u.MaxRSS = max(t.peak, t.largest)
+	u.MaxRSS = t.maxRSS()
 	return u, nil
+}
+
+// maxRSS is the peak of memory as far as it is known. What the kernel tells
+// of an ended process is our own peak where that was higher, so up to there
+// the readings made while it lived are the better source.
+func (t *tree) maxRSS() int64 {
+	if t.peak > 0 && t.largest <= t.floor {
+		return t.peak
+	}
+	return max(t.peak, t.largest)
 }
 
 // groupUsage reads the control group's CPU time, and the memory of its members.
@@ -285,6 +305,6 @@ func (t *tree) groupUsage() (Usage, error) {
 		return Usage{}, err
 	}
 	t.peak = max(t.peak, peaks)
-	return Usage{CPU: t.cpu, Resolution: time.Microsecond, MaxRSS: max(t.peak, t.largest),
+	return Usage{CPU: t.cpu, Resolution: time.Microsecond, MaxRSS: t.maxRSS(),
 		MaxRSSFloor: t.floor, Processes: alive}, nil
 }

@@ -11,6 +11,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/tandem-bench/tandem/spec"
 )
 
 // platform holds nothing: only Linux lets a process adopt orphans.
@@ -18,7 +20,7 @@ type platform struct{}
 
 // setup says what this system lacks.
 func (s *Supervisor) setup() error {
-	s.notes = append(s.notes, fmt.Sprintf("%s does not tell what a running server has cost, so there is no CPU per request; nothing can be pinned; a daemon that leaves its process group is not found again; and who answers on a port cannot be told", runtime.GOOS))
+	s.note("%s does not tell what a running server has cost, so there is no CPU per request; nothing can be pinned; a daemon that leaves its process group is not found again; and who answers on a port cannot be told", runtime.GOOS)
 	return nil
 }
 
@@ -45,7 +47,12 @@ type tree struct {
 	last *Usage // once the first process has ended
 }
 
-func (s *Supervisor) newTree(string, int) (*tree, error) { return &tree{}, nil }
+func (s *Supervisor) newTree(_ string, _ int, l spec.Limits) (*tree, error) {
+	if l != (spec.Limits{}) {
+		s.note("limits are not held on %s", runtime.GOOS)
+	}
+	return &tree{}, nil
+}
 
 func (t *tree) rootEnded(state *os.ProcessState) {
 	if state == nil {

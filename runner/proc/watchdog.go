@@ -22,6 +22,9 @@ import (
 // watchdogArg is the first argument of our own program as a watchdog.
 const watchdogArg = "__tandem_watchdog"
 
+// greeting is what a watchdog says once it listens.
+const greeting = "watching\n"
+
 // watchdogEnv keeps a program that forgot to call WatchdogMain from starting
 // itself for ever.
 const watchdogEnv = "TANDEM_WATCHDOG=1"
@@ -29,8 +32,16 @@ const watchdogEnv = "TANDEM_WATCHDOG=1"
 // watchdog is our own program, run a second time, at the other end of a pipe.
 // The kernel closes the pipe when we die, however that happens.
 type watchdog struct {
+	program string
+
+	mu   sync.Mutex
+	told charge // what it knows, to be told again to a successor
+	cur  *kennel
+}
+
+// kennel is one process of a watchdog.
+type kennel struct {
 	cmd   *exec.Cmd
-	mu    sync.Mutex
 	pipe  io.WriteCloser
 	ended chan struct{}
 }
@@ -46,93 +57,116 @@ func startWatchdog(program string) (*watchdog, error) {
 			return nil, fmt.Errorf("start the watchdog: %w", err)
 		}
 	}
-	d := &watchdog{cmd: exec.Command(program, watchdogArg), ended: make(chan struct{})}
-	d.cmd.Env = []string{watchdogEnv}
-	for _, name := range []string{"GORACE", "GOCOVERDIR"} { // for tests, of the Go runtime itself
-		if v, ok := os.LookupEnv(name); ok {
-			d.cmd.Env = append(d.cmd.Env, name+"="+v)
-		}
-	}
-	d.cmd.Dir = "/" // hold no folder busy
-	d.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	hello, err := d.cmd.StdoutPipe()
-	if err != nil {
-		return nil, err
-	}
-	if d.pipe, err = d.cmd.StdinPipe(); err != nil {
-		return nil, err
-	}
-	if err := d.cmd.Start(); err != nil {
+	d := &watchdog{program: program, told: newCharge()}
+	var err error
+	if d.cur, err = d.spawn(); err != nil {
 		return nil, fmt.Errorf("start the watchdog: %w", err)
 	}
-	if err := d.greet(hello); err != nil {
-		d.cmd.Process.Kill()
-		d.cmd.Wait()
-		return nil, err
-	}
-	go func() {
-		d.cmd.Wait()
-		close(d.ended)
-	}()
 	return d, nil
 }
 
-// greet waits until the watchdog listens.
-func (d *watchdog) greet(hello io.Reader) error {
+// spawn starts a process of it.
+func (d *watchdog) spawn() (*kennel, error) {
+	k := &kennel{cmd: exec.Command(d.program, watchdogArg), ended: make(chan struct{})}
+	k.cmd.Env = []string{watchdogEnv}
+	for _, name := range []string{"GORACE", "GOCOVERDIR"} { // for tests, of the Go runtime itself
+		if v, ok := os.LookupEnv(name); ok {
+			k.cmd.Env = append(k.cmd.Env, name+"="+v)
+		}
+	}
+	k.cmd.Dir = "/" // hold no folder busy
+	k.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	hello, err := k.cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if k.pipe, err = k.cmd.StdinPipe(); err != nil {
+		return nil, err
+	}
+	if err := k.cmd.Start(); err != nil {
+		return nil, err
+	}
+	if err := greet(hello); err != nil {
+		k.cmd.Process.Kill()
+		k.cmd.Wait()
+		return nil, err
+	}
+	go func() {
+		k.cmd.Wait()
+		close(k.ended)
+	}()
+	return k, nil
+}
+
+// greet waits until a watchdog listens.
+func greet(hello io.Reader) error {
 	got := make(chan error, 1)
 	go func() {
 		line, err := bufio.NewReader(hello).ReadString('\n')
-		if err == nil && line != "watching\n" {
-			err = fmt.Errorf("found %q, expected %q; main must call proc.WatchdogMain first", line, "watching\n")
+		if err != nil || line != greeting {
+			err = fmt.Errorf("found %q (%v), expected %q; main must call proc.WatchdogMain first", line, err, greeting)
 		}
 		got <- err
 	}()
 	select {
 	case err := <-got:
-		if err != nil {
-			return fmt.Errorf("start the watchdog: its greeting: %w", err)
-		}
-		return nil
+		return err
 	case <-time.After(10 * time.Second):
-		return errors.New("start the watchdog: no greeting from it in 10 s")
+		return errors.New("no greeting from it in 10 s; main must call proc.WatchdogMain first")
 	}
 }
 
-// tell sends one line.
+// tell tells one line. Should the watchdog have been killed, another takes
+// its place and is told everything.
 func (d *watchdog) tell(line string) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if _, err := io.WriteString(d.pipe, line+"\n"); err != nil {
-		return fmt.Errorf("the watchdog (pid %d) has died, so a crash would leave processes behind: %w", d.cmd.Process.Pid, err)
+	d.told.learn(line)
+	if _, err := io.WriteString(d.cur.pipe, line+"\n"); err == nil {
+		return nil
 	}
-	return nil
+	d.cur.pipe.Close()
+	<-d.cur.ended
+	next, err := d.spawn()
+	if err != nil {
+		return fmt.Errorf("the watchdog has died and cannot be started again, so a crash would leave processes behind: %w", err)
+	}
+	d.cur = next
+	_, err = io.WriteString(next.pipe, d.told.String())
+	return err
 }
 
 // dismiss ends the watchdog without a kill.
 func (d *watchdog) dismiss() error {
-	err := d.tell("dismissed")
-	d.pipe.Close()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	io.WriteString(d.cur.pipe, "dismissed\n") // if it is dead, so much the better
+	d.cur.pipe.Close()
 	select {
-	case <-d.ended:
-		return err
+	case <-d.cur.ended:
+		return nil
 	case <-time.After(5 * time.Second):
-		d.cmd.Process.Kill()
-		<-d.ended
-		return errors.Join(err, errors.New("the watchdog did not end in 5 s and was killed"))
+		d.cur.cmd.Process.Kill()
+		<-d.cur.ended
+		return errors.New("the watchdog did not end in 5 s and was killed")
 	}
 }
 
 // WatchdogMain is the whole life of the watchdog. Main calls it first thing,
 // with os.Args and os.Stdin; where it reports that it has handled the call,
-// main exits with the code. Tests that start processes call it in TestMain.
+// main exits with the code. It is also how a command with limits is started,
+// on Linux. Tests that start processes call it in TestMain.
 func WatchdogMain(args []string, stdin io.Reader) (handled bool, code int) {
+	if len(args) > 1 && args[1] == launchArg {
+		return true, launchMain(args)
+	}
 	if len(args) < 2 || args[1] != watchdogArg {
 		return false, 0
 	}
 	// It must outlive a closed terminal, an interrupt and a polite TERM to
 	// everything, since its work begins when its parent has died of them.
 	signal.Ignore(unix.SIGHUP, unix.SIGINT, unix.SIGTERM, unix.SIGQUIT, unix.SIGPIPE)
-	fmt.Println("watching")
+	fmt.Print(greeting)
 	os.Stdout.Close()
 	c := newCharge()
 	if c.listen(stdin) {
@@ -148,29 +182,48 @@ type charge struct {
 	boxes  []string // control groups
 }
 
-func newCharge() *charge { return &charge{groups: map[int]bool{}} }
+func newCharge() charge { return charge{groups: map[int]bool{}} }
 
 // listen reads what the parent tells until it dismisses the watchdog (true)
 // or has died (false).
 func (c *charge) listen(stdin io.Reader) (dismissed bool) {
 	in := bufio.NewScanner(stdin)
 	for in.Scan() {
-		word, arg, _ := strings.Cut(in.Text(), " ")
-		n, err := strconv.Atoi(arg)
-		switch {
-		case word == "dismissed":
+		if in.Text() == "dismissed" {
 			return true
-		case word == "mark":
-			c.mark = arg
-		case word == "box":
-			c.boxes = append(c.boxes, arg)
-		case word == "group" && err == nil && n > 1:
-			c.groups[n] = true
-		case word == "gone" && err == nil:
-			delete(c.groups, n)
 		}
+		c.learn(in.Text())
 	}
 	return false
+}
+
+// learn takes in one line.
+func (c *charge) learn(line string) {
+	word, arg, _ := strings.Cut(line, " ")
+	n, err := strconv.Atoi(arg)
+	switch {
+	case word == "mark":
+		c.mark = arg
+	case word == "box":
+		c.boxes = append(c.boxes, arg)
+	case word == "group" && err == nil && n > 1:
+		c.groups[n] = true
+	case word == "gone" && err == nil:
+		delete(c.groups, n)
+	}
+}
+
+// String is lines from which learn makes the same charge.
+func (c *charge) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "mark %s\n", c.mark)
+	for _, dir := range c.boxes {
+		fmt.Fprintf(&b, "box %s\n", dir)
+	}
+	for g := range c.groups {
+		fmt.Fprintf(&b, "group %d\n", g)
+	}
+	return b.String()
 }
 
 // clear kills until nothing is left: a process may fork while it is looked
