@@ -9,13 +9,14 @@ import (
 )
 
 // writeOpenMetrics writes the table as OpenMetrics text, one sample of each
-// figure for each row, for a Prometheus textfile or push gateway.
+// figure for each row. All are gauges, and the end is a comment, so that it is
+// also in the older text format, which the textfile collector reads.
 func writeOpenMetrics(w io.Writer, a *Analysis, _ RenderOptions) error {
 	o := &openMetrics{b: bufio.NewWriter(w)}
 	host := a.Header.Host
-	o.family("tandem_run", "info", "The run that the other samples belong to.")
+	o.family("tandem_run_info", "gauge", "The run that the other samples belong to.")
 	o.sample("tandem_run_info", 1, "name", a.Spec.Name, "run", a.Header.ID, "tool", a.Header.Tool, "cpu", host.CPU, "kernel", host.Kernel, "outcome", string(a.Outcome))
-	o.family("tandem_arm", "info", "An arm of the run.")
+	o.family("tandem_arm_info", "gauge", "An arm of the run.")
 	for _, arm := range a.Arms {
 		o.sample("tandem_arm_info", 1, "arm", arm.Name, "label", arm.Label, "source", arm.Source, "revision", arm.Revision)
 	}
@@ -98,9 +99,10 @@ func (o *openMetrics) values(a *Analysis) {
 	}
 }
 
-// verdicts writes the verdict of each judged row as a state set.
+// verdicts writes 1 for the verdict of each judged row, and 0 for the others,
+// so that a query sees a verdict end.
 func (o *openMetrics) verdicts(a *Analysis) {
-	o.family("tandem_verdict", "stateset", "What the row came to.")
+	o.family("tandem_verdict", "gauge", "What the row came to.")
 	all := []Verdict{Regressed, Improved, Same, Unsure, New, Removed, Failed, Incomparable}
 	for i := range a.Rows {
 		r := &a.Rows[i]
@@ -112,7 +114,7 @@ func (o *openMetrics) verdicts(a *Analysis) {
 			if r.Verdict == v {
 				on = 1
 			}
-			o.sample("tandem_verdict", on, append(rowLabels(r), "tandem_verdict", string(v))...)
+			o.sample("tandem_verdict", on, append(rowLabels(r), "verdict", string(v))...)
 		}
 	}
 }
