@@ -21,7 +21,7 @@ import (
 // mistake would show, and with fewer relabellings, which the verdicts must
 // not need to hold.
 var (
-	tables       = flag.Int("calibration.tables", 250, "tables to judge in each world")
+	tables       = flag.Int("calibration.tables", 160, "tables to judge in each world")
 	alpha        = flag.Float64("calibration.alpha", 0.05, "error rate to judge them at")
 	relabellings = flag.Int("calibration.relabellings", 1000, "relabellings to draw; 0: as many as a run would")
 )

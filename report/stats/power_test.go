@@ -70,12 +70,15 @@ func checkPower(t *testing.T, n int, rates map[string][]float64) {
 // 20 blocks that ends when every row is marked or the same within 2%, against
 // the same plan without looks.
 func TestCalibrationStopping(t *testing.T) {
-	n := max(50, *tables/4)
+	n, drawn := max(50, *tables/4), *relabellings
+	if drawn > 0 {
+		drawn = max(drawn, 5000) // fewer cannot mark at the first look
+	}
 	for _, change := range []float64{0, 0.01, 0.02, 0.03, 0.05, 0.1} {
 		for _, looks := range [][]int{nil, stopping} {
 			w := world{machine: quiet, rows: 3, blocks: 20, looks: looks, effect: func(_, _ int) float64 { return change }}
 			sum := simulate(n, 9, func(r *rand.Rand) tally {
-				return w.run(t, r, Options{Alpha: 0.01, Seed: r.Uint64()})
+				return w.run(t, r, Options{Alpha: 0.01, Seed: r.Uint64(), Relabellings: drawn})
 			})
 			rows := float64(3 * n)
 			t.Logf("| %.0f%% | %s | %.1f%% | %.1f%% | %.1f |", 100*change, w.plan(),
