@@ -10,7 +10,8 @@ import (
 // Options are what a driver needs besides its scenario.
 type Options struct {
 	Env    spec.Env // resolves ${env.NAME}; nil: no variable is set
-	CPUs   []int    // the generator's CPUs, one loop on each; empty: one loop, unpinned
+	CPUs   []int    // the generator's CPUs; empty: it is not pinned
+	Loops  int      // threads of the closed loop, each on a CPU of its own while there are enough; 0: one
 	Shared bool     // servers run on CPUs, too, so that spinning there would rob them
 
 	Wait     Wait // how the closed loop waits for responses
@@ -48,6 +49,8 @@ func New(s spec.Scenario, o Options) (Driver, error) {
 		o.Env = func(string) (string, bool) { return "", false }
 	}
 	switch {
+	case s.HTTP != nil && (s.HTTP.Rate > 0 || s.HTTP.Pacer != nil):
+		return newRate(s, o)
 	case s.HTTP != nil:
 		return newHTTP(s, o)
 	case s.Exec != nil:
