@@ -7,7 +7,9 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"os/signal"
 	"sync/atomic"
+	"syscall"
 	"time"
 )
 
@@ -23,6 +25,7 @@ func serve(args []string) int {
 	die := f.Bool("die", false, "say so and exit with status 7 at once")
 	body := f.String("body", "hello", "body of every answer")
 	lacks := f.String("lacks", "", "a path that answers 404")
+	stubborn := f.Bool("stubborn", false, "ignore every signal that can be ignored")
 	f.String("mark", "", "ignored: tells the processes of a script apart")
 	f.Parse(args)
 	switch {
@@ -32,6 +35,9 @@ func serve(args []string) int {
 	case *hang:
 		fmt.Println("thinking")
 		time.Sleep(time.Hour)
+	}
+	if *stubborn {
+		signal.Ignore(syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
 	}
 	var n atomic.Int64
 	handler := func(w http.ResponseWriter, r *http.Request) {
