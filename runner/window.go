@@ -235,7 +235,7 @@ func (w *window) trial(in *instance, s load.Sample, before, after reading, i int
 	t := journal.Trial{
 		Block: w.block.Index, Scenario: w.sc.ID(), Arm: w.Plan.Arms[in.Arm], Copy: in.Index, Slot: in.slot,
 		Started: w.Now().Add(-after.at.Sub(before.at)), Elapsed: s.Elapsed.Seconds(), Turns: s.Turns,
-		Metrics: s.Values(), Errors: errorCounts(s.Errors),
+		Metrics: s.Values(), Interval: s.Interval, Errors: errorCounts(s.Errors),
 		Audit: w.auditOf(s, before, after),
 	}
 	if in.process != nil && w.sc.Command == nil { // a command's metrics are its own processes'
