@@ -56,15 +56,15 @@ func BenchmarkRequest(b *testing.B) {
 		b.Fatal(err)
 	}
 	defer func() { _ = l.Close() }()
-	f := l.(*fastLoad)
-	f.loop.targets[0].m.reset()
-	f.loop.now()
+	crew := &l.(*fastLoad).crew
+	m := &crew.loops[0].targets[0].m
+	m.reset(true)
 	b.ReportAllocs()
 	b.ResetTimer()
 	for done := int64(0); done < int64(b.N); {
-		f.loop.turn(0, time.Millisecond)
-		done += f.loop.targets[0].m.ok
-		f.loop.settle(true)
+		crew.turn(0, 10*time.Millisecond)
+		done += m.ok
+		crew.settle(true)
 	}
 }
 

@@ -79,13 +79,15 @@ func sockaddr(ctx context.Context, e *endpoint) (unix.Sockaddr, int, error) {
 	// A name such as localhost may stand for several addresses of which the
 	// server listens on one.
 	for _, ip := range ips {
-		var d net.Dialer
-		c, dialErr := d.DialContext(ctx, "tcp", net.JoinHostPort(ip.String(), port))
-		if dialErr != nil {
-			err = dialErr
-			continue
+		if len(ips) > 1 {
+			var d net.Dialer
+			c, dialErr := d.DialContext(ctx, "tcp", net.JoinHostPort(ip.String(), port))
+			if dialErr != nil {
+				err = dialErr
+				continue
+			}
+			_ = c.Close()
 		}
-		_ = c.Close()
 		if v4 := ip.To4(); v4 != nil {
 			return &unix.SockaddrInet4{Port: number, Addr: [4]byte(v4)}, unix.AF_INET, nil
 		}

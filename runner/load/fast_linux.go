@@ -6,60 +6,67 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"sync/atomic"
 	"time"
 
+	"github.com/tandem-bench/tandem/spec"
 	"golang.org/x/sys/unix"
 )
 
 // Open connects to the targets: over the fast loop, or over the net package
 // where TLS is spoken.
 func (d *httpDriver) Open(ctx context.Context, targets []Target) (Load, error) {
-	dests := make([]*destination, len(targets))
-	plain := !d.options.Portable
-	for i, t := range targets {
-		dest, err := d.prepare(t)
+	f := &fastLoad{driver: d, epoch: time.Now()}
+	loops := min(max(1, d.options.Loops), d.http.Connections)
+	for i := range loops {
+		dests, plain, err := d.prepareAll(targets)
 		if err != nil {
 			return nil, err
 		}
-		dests[i] = dest
-		plain = plain && dest.endpoint.tls == nil
+		if !plain || d.options.Portable {
+			return openNet(ctx, d, dests)
+		}
+		if i == 0 {
+			if err := raiseFiles(len(targets)*d.http.Connections + loops); err != nil {
+				return nil, err
+			}
+		}
+		l := f.newLoop()
+		f.crew.loops = append(f.crew.loops, l)
+		share := (d.http.Connections*(i+1))/loops - d.http.Connections*i/loops
+		if err := l.open(ctx, dests, &d.http, share); err != nil {
+			return nil, errors.Join(err, f.Close())
+		}
 	}
-	if !plain {
-		return openNet(ctx, d, dests)
-	}
-	l := &fastLoad{driver: d, loop: d.newLoop()}
-	if err := l.open(ctx, dests); err != nil {
-		return nil, errors.Join(err, l.Close())
-	}
-	return l, nil
+	return f, nil
 }
 
-// fastLoad is a Load on the fast loop.
+// fastLoad is a Load on fast loops.
 type fastLoad struct {
-	driver *httpDriver
-	loop   *loop
+	driver  *httpDriver
+	crew    crew
+	epoch   time.Time
+	stopped atomic.Bool
 }
 
 // newLoop returns a loop without connections.
-func (d *httpDriver) newLoop() *loop {
+func (f *fastLoad) newLoop() *loop {
+	h := &f.driver.http
 	return &loop{
 		ep:      -1,
-		spin:    d.options.polls(),
-		timeout: int64(d.http.Timeout),
-		think:   int64(d.http.Think),
-		batch:   d.http.PipelineMode == "batch",
+		spin:    f.driver.options.polls(),
+		timeout: int64(h.Timeout),
+		think:   int64(h.Think),
+		batch:   h.PipelineMode == "batch",
 		events:  make([]unix.EpollEvent, 256),
 		buf:     make([]byte, 64<<10),
-		epoch:   time.Now(),
+		epoch:   f.epoch,
+		stopped: &f.stopped,
 	}
 }
 
-// open opens every connection of every target.
-func (f *fastLoad) open(ctx context.Context, dests []*destination) error {
-	l, h := f.loop, &f.driver.http
-	if err := raiseFiles(len(dests)*h.Connections + 64); err != nil {
-		return err
-	}
+// open opens a loop's share of the connections to every target.
+func (l *loop) open(ctx context.Context, dests []*destination, h *spec.HTTP, share int) error {
 	ep, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
 	if err != nil {
 		return os.NewSyscallError("epoll_create1", err)
@@ -76,16 +83,7 @@ func (f *fastLoad) open(ctx context.Context, dests []*destination) error {
 				t.whole = append(t.whole, dest.variants[0].wire...)
 			}
 		}
-		conns := make([]conn, h.Connections)
-		ring := make([]pending, h.Connections*h.Pipeline)
-		for i := range conns {
-			c := &conns[i]
-			c.t, c.fd, c.index = t, -1, int32(len(l.conns))
-			c.ring, ring = ring[:h.Pipeline:h.Pipeline], ring[h.Pipeline:]
-			l.conns = append(l.conns, c)
-			t.conns = append(t.conns, c)
-		}
-		l.targets = append(l.targets, t)
+		l.add(t, share)
 		if h.KeepAlive {
 			if err := l.connect(ctx, t, h.Timeout); err != nil {
 				return err
@@ -93,6 +91,20 @@ func (f *fastLoad) open(ctx context.Context, dests []*destination) error {
 		}
 	}
 	return nil
+}
+
+// add adds a target with its connections, not opened yet.
+func (l *loop) add(t *loopTarget, connections int) {
+	conns := make([]conn, connections)
+	ring := make([]pending, connections*t.pipeline)
+	for i := range conns {
+		c := &conns[i]
+		c.t, c.fd, c.index = t, -1, int32(len(l.conns))
+		c.ring, ring = ring[:t.pipeline:t.pipeline], ring[t.pipeline:]
+		l.conns = append(l.conns, c)
+		t.conns = append(t.conns, c)
+	}
+	l.targets = append(l.targets, t)
 }
 
 // connect opens the connections of a target. It pauses now and then, so that
@@ -138,51 +150,79 @@ func (f *fastLoad) Run(ctx context.Context, s Schedule) ([]Sample, error) {
 	return o.samples, o.err
 }
 
-// run plays the schedule on this thread.
+// run plays the schedule, with the first loop on this thread.
 func (f *fastLoad) run(ctx context.Context, s Schedule) ([]Sample, error) {
-	l := f.loop
-	if len(l.targets) == 0 {
+	o := &f.driver.options
+	first := f.crew.loops[0]
+	if len(first.targets) == 0 {
 		return nil, ctx.Err()
 	}
-	if err := pinThread(f.driver.options.CPUs); err != nil {
+	pin := func(i int) error { return pinThread(o.CPUs, i, len(f.crew.loops)) }
+	if err := pin(0); err != nil {
 		return nil, err
 	}
-	l.stopped.Store(false)
-	defer context.AfterFunc(ctx, func() { l.stopped.Store(true) })()
-	for _, t := range l.targets {
-		t.m.reset()
+	defer f.crew.dismiss()
+	if err := f.crew.hire(o.polls(), pin); err != nil {
+		return nil, err
+	}
+	f.stopped.Store(false)
+	defer context.AfterFunc(ctx, func() { f.stopped.Store(true) })()
+	for i, l := range f.crew.loops {
+		for _, t := range l.targets {
+			t.m.reset(i == 0)
+		}
 	}
 	found, close := newEvidence(s.Guard.CPUs)
 	defer close()
-	r := rotation{Schedule: s, p: l, targets: len(l.targets), evidence: found}
-	l.idle = 0
-	before, started := threadUse(), time.Now()
+	r := rotation{Schedule: s, p: &f.crew, targets: len(first.targets), evidence: found}
+	f.crew.all((*loop).clockIn)
+	started := time.Now()
 	err := r.run(ctx)
-	use := threadUse().since(before)
-	use.Wall = time.Since(started)
-	if l.spin {
-		use.CPU = max(0, use.CPU-time.Duration(l.idle))
+	wall := time.Since(started)
+	f.crew.all((*loop).clockOut)
+	use := GeneratorUse{Wall: wall, Threads: len(f.crew.loops)}
+	for _, l := range f.crew.loops {
+		use.CPU += l.used.CPU
+		use.Involuntary += l.used.Involuntary
 	}
-	samples := make([]Sample, len(l.targets))
-	for i, t := range l.targets {
+	samples := make([]Sample, len(first.targets))
+	for i, t := range first.targets {
 		samples[i] = t.m.result()
 		r.stamp(&samples[i], use)
 	}
 	return samples, err
 }
 
+// clockIn notes what the loop's thread has used before a run.
+func (l *loop) clockIn() {
+	l.busy = 0
+	l.used = threadUse()
+}
+
+// clockOut notes what the loop's thread used in a run. Where it never sleeps,
+// its CPU time says nothing; what counts then is the time in which a look at
+// the sockets found something to do.
+func (l *loop) clockOut() {
+	now := threadUse()
+	l.used = GeneratorUse{CPU: now.CPU - l.used.CPU, Involuntary: now.Involuntary - l.used.Involuntary}
+	if l.spin {
+		l.used.CPU = time.Duration(l.busy)
+	}
+}
+
 // Close implements Load.
 func (f *fastLoad) Close() error {
-	l := f.loop
-	for _, c := range l.conns {
-		c.shut()
+	var errs []error
+	for _, l := range f.crew.loops {
+		for _, c := range l.conns {
+			c.shut()
+		}
+		if l.ep >= 0 {
+			errs = append(errs, os.NewSyscallError("close", unix.Close(l.ep)))
+			l.ep = -1
+		}
 	}
-	if l.ep < 0 {
-		return nil
-	}
-	ep := l.ep
-	l.ep = -1
-	return os.NewSyscallError("close", unix.Close(ep))
+	return errors.Join(errs...)
 }
 
 // threadUse reads what this thread has used so far.
@@ -197,21 +237,17 @@ func threadUse() GeneratorUse {
 	}
 }
 
-// since is the use after before.
-func (u GeneratorUse) since(before GeneratorUse) GeneratorUse {
-	u.CPU -= before.CPU
-	u.Involuntary -= before.Involuntary
-	return u
-}
-
-// pinThread binds this thread to some CPUs.
-func pinThread(cpus []int) error {
+// pinThread binds this thread, that of the i-th of some loops, to one of
+// the CPUs, or to all of them where there are fewer CPUs than loops.
+func pinThread(cpus []int, i, loops int) error {
 	if len(cpus) == 0 {
 		return nil
 	}
 	var set unix.CPUSet
-	for _, c := range cpus {
-		set.Set(c)
+	for j, c := range cpus {
+		if len(cpus) < loops || i == j {
+			set.Set(c)
+		}
 	}
 	if err := unix.SchedSetaffinity(0, &set); err != nil {
 		return fmt.Errorf("bind the generator to CPUs %v: %w", cpus, err)

@@ -93,6 +93,21 @@ func (d *httpDriver) prepare(t Target) (*destination, error) {
 	return dest, nil
 }
 
+// prepareAll renders the requests for all targets, and reports whether none
+// of them speaks TLS.
+func (d *httpDriver) prepareAll(targets []Target) (dests []*destination, plain bool, err error) {
+	plain = true
+	for _, t := range targets {
+		dest, err := d.prepare(t)
+		if err != nil {
+			return nil, false, err
+		}
+		dests = append(dests, dest)
+		plain = plain && dest.endpoint.tls == nil
+	}
+	return dests, plain, nil
+}
+
 // nth is the answer to the i-th request of a rotation; nil where unknown.
 func (r *Response) nth(i int) *Response {
 	switch {

@@ -20,6 +20,8 @@ var engines = []struct {
 }{
 	{"fast", Options{}},
 	{"fast, spinning", Options{Wait: WaitPoll}},
+	{"two loops", Options{Loops: 2}},
+	{"two loops, spinning", Options{Loops: 2, Wait: WaitPoll}},
 	{"net", Options{Portable: true}},
 }
 

@@ -139,7 +139,8 @@ const (
 // GeneratorUse is what the generator itself used during a Run.
 type GeneratorUse struct {
 	Wall        time.Duration
-	CPU         time.Duration // of the generator's threads, less what it spent polling for nothing
+	CPU         time.Duration // of the generator's threads together, less what they spent polling for nothing
+	Threads     int           // that share the work; a generator is full at CPU = Threads * Wall. 0: not known
 	Involuntary int64         // involuntary context switches
 	Late        time.Duration // longest time off its CPU
 }

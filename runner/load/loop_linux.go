@@ -21,7 +21,7 @@ const (
 )
 
 // loop is the fast closed loop: one thread, one epoll instance, raw system
-// calls on non-blocking sockets. It is a player of schedules.
+// calls on non-blocking sockets. A crew of them plays schedules.
 //
 // RawSyscall is right here because none of these calls can block: it spares
 // the hand-over to Go's scheduler, which costs as much as the call. The
@@ -40,15 +40,20 @@ type loop struct {
 	epoch    time.Time
 	last     int64 // last reading of the clock
 	gap      int64 // longest time between two readings while awake
-	idle     int64 // time spent polling for nothing
+	busy     int64 // time in polls that found something to do, and in sending
+	marked   int64 // up to when time has been sorted into busy and idle
+	worked   bool  // the last poll found something to do
+	used     GeneratorUse
 	until    int64 // no request is sent after this
 	scanned  int64 // last search for requests that took too long
 	sliceEnd int64 // end of the last slice; 0: none is running
+	began    int64 // the first send of the last turn or slice
+	ended    int64 // the last response of the last turn or slice
 	flight   int64 // requests in flight
 	draining bool  // what comes in now counts no more
 	retries  []*conn
 	thinking []thought
-	stopped  atomic.Bool // the context ended
+	stopped  *atomic.Bool // the context ended
 }
 
 // thought is a connection that waits before its next request.
@@ -95,15 +100,16 @@ func (l *loop) tick() int64 {
 	return now
 }
 
-// turn implements player.
-func (l *loop) turn(target int, d time.Duration) time.Duration {
+// turn loads one target for d and drains it; see player.
+func (l *loop) turn(target int, d time.Duration) {
 	t := l.targets[target]
 	l.now()
 	l.until = 0
 	l.poll(0) // sees connections that were closed meanwhile
-	start := l.now()
-	l.until = start + int64(d)
-	t.changed, t.done = start, start
+	l.began = l.now()
+	l.until = l.began + int64(d)
+	l.marked, l.worked = l.began, true
+	t.changed, t.done = l.began, l.began
 	for i, c := range t.conns {
 		l.start(c, l.tick())
 		if i%burst == burst-1 {
@@ -113,39 +119,34 @@ func (l *loop) turn(target int, d time.Duration) time.Duration {
 	for (t.inFlight > 0 || l.last < l.until) && !l.stopped.Load() {
 		l.poll(l.until)
 	}
-	end := max(t.done, l.until)
+	l.ended = max(t.done, l.until)
 	if l.stopped.Load() {
-		end = l.last
+		l.ended = l.last
 	}
 	l.retries, l.thinking = l.retries[:0], l.thinking[:0]
-	t.m.elapsed += end - start
-	t.m.turns++
-	return time.Duration(end - start)
 }
 
-// slice implements player. A slice begins where the last one ended, so that
-// what happens between two slices is part of the second one's time.
-func (l *loop) slice(d time.Duration) time.Duration {
-	start := l.sliceEnd
+// slice loads all targets for d; see player. A slice begins where the last
+// one ended, so that what happens between two slices is part of the second
+// one's time.
+func (l *loop) slice(d time.Duration) {
+	l.began = l.sliceEnd
 	l.until = math.MaxInt64
-	if start == 0 {
-		start = l.now()
+	if l.began == 0 {
+		l.began = l.now()
 		for _, t := range l.targets {
-			t.changed = start
+			t.changed = l.began
 		}
 		l.startAll()
 	}
-	l.now()
-	for l.last < start+int64(d) && !l.stopped.Load() {
-		l.poll(start + int64(d))
+	l.marked = l.now()
+	for l.last < l.began+int64(d) && !l.stopped.Load() {
+		l.poll(l.began + int64(d))
 	}
 	for _, t := range l.targets {
 		t.count(l.last, 0)
-		t.m.elapsed += l.last - start
-		t.m.turns++
 	}
-	l.sliceEnd = l.last
-	return time.Duration(l.last - start)
+	l.sliceEnd, l.ended = l.last, l.last
 }
 
 // startAll sends the first requests of all targets, connection by connection
@@ -159,7 +160,7 @@ func (l *loop) startAll() {
 	}
 }
 
-// drain implements player.
+// drain ends what slice left in flight; see player.
 func (l *loop) drain() {
 	l.until, l.sliceEnd = 0, 0
 	l.retries, l.thinking = l.retries[:0], l.thinking[:0]
@@ -179,14 +180,7 @@ func (l *loop) drain() {
 	l.draining = false
 }
 
-// settle implements player.
-func (l *loop) settle(keep bool) {
-	for _, t := range l.targets {
-		t.m.settle(keep)
-	}
-}
-
-// late implements player.
+// late is the longest time that the loop was away since the last call.
 func (l *loop) late() time.Duration {
 	d := l.gap
 	l.gap = 0
@@ -197,7 +191,6 @@ func (l *loop) late() time.Duration {
 // and the loop may sleep, it sleeps until something does, at most until then
 // (0: not at all).
 func (l *loop) poll(until int64) {
-	before := l.last
 	n := l.wait(until)
 	now := l.last
 	for i := range n {
@@ -222,9 +215,12 @@ func (l *loop) poll(until int64) {
 	if now-l.scanned > max(int64(10*time.Millisecond), l.timeout/20) {
 		l.expire(now)
 	}
-	if n == 0 {
-		l.idle += now - before
+	// The time after the last reading of the clock, in which answers were
+	// written, is part of the next poll.
+	if n > 0 || l.worked {
+		l.busy += l.last - l.marked
 	}
+	l.marked, l.worked = l.last, n > 0
 }
 
 // wait asks the kernel for events, first without sleeping.
@@ -359,7 +355,7 @@ func (l *loop) readable(c *conn, hup bool) {
 			l.drop(c, classify(errno), os.NewSyscallError("read", errno))
 			return
 		case n == 0:
-			l.ended(c)
+			l.hungUp(c)
 			return
 		}
 		fd := c.fd
@@ -455,8 +451,8 @@ func (l *loop) parted(c *conn, now int64) {
 	l.refill(c, now, c.t.pipeline)
 }
 
-// ended deals with a connection that the server closed.
-func (l *loop) ended(c *conn) {
+// hungUp deals with a connection that the server closed.
+func (l *loop) hungUp(c *conn) {
 	if c.count == 0 {
 		c.shut()
 		return

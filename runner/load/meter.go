@@ -39,8 +39,9 @@ type early struct {
 // million requests per second. More are made room for as they come.
 const roomForTimes = 20_000
 
-// reset makes the meter ready for a run.
-func (m *meter) reset() {
+// reset makes the meter ready for a run. Only the main meter of a target
+// keeps distributions; others are absorbed by it.
+func (m *meter) reset(main bool) {
 	times, first := m.times[:0], m.early[:0]
 	if times == nil {
 		times = make([]int64, roomForTimes)
@@ -49,8 +50,10 @@ func (m *meter) reset() {
 		}
 		times = times[:0]
 	}
-	*m = meter{times: times, early: first, ttfb: newHistogram()}
-	m.sample.Latency = newHistogram()
+	*m = meter{times: times, early: first}
+	if main {
+		m.ttfb, m.sample.Latency = newHistogram(), newHistogram()
+	}
 }
 
 // valid counts a valid response.
@@ -72,6 +75,7 @@ func (m *meter) fail(c Class, n int64, err error) {
 func (m *meter) absorb(o *meter) {
 	m.started += o.started
 	m.failed += o.failed
+	m.inFlight += o.inFlight
 	m.tally.merge(&o.tally)
 	for _, e := range o.early {
 		m.early = append(m.early, early{e.index + len(m.times), e.first})

@@ -159,7 +159,7 @@ func (n *netLoad) Run(ctx context.Context, s Schedule) ([]Sample, error) {
 	n.stopped.Store(false)
 	defer context.AfterFunc(ctx, n.interrupt)()
 	for _, t := range n.targets {
-		t.m.reset()
+		t.m.reset(true)
 	}
 	found, close := newEvidence(s.Guard.CPUs)
 	defer close()
