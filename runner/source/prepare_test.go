@@ -39,8 +39,8 @@ func TestMergeBaseAgainstFolder(t *testing.T) {
 		got = append(got, facts{tr.Source, tr.Label, tr.Revision, tr.Dirty, text(t, tr.Dir, "server.txt"), listing(t, tr.Dir)})
 	}
 	want := []facts{
-		{"git main", "base", first, false, "one\n", "bin/run.sh server.txt"},
-		{"dir .", "head", head, true, "two\n", "bin/run.sh node_modules/x/index.js server.txt"},
+		{"git main", "", first, false, "one\n", "bin/run.sh server.txt"},
+		{"dir .", "", head, true, "two\n", "bin/run.sh node_modules/x/index.js server.txt"},
 		{"git main", "main's tip", tip, false, "three\n", "bin/run.sh server.txt"},
 	}
 	if d := cmp.Diff(want, got); d != "" {
@@ -173,7 +173,7 @@ func TestSame(t *testing.T) {
 	if trees[0].Digest != trees[1].Digest || trees[0].Dir == trees[1].Dir {
 		t.Errorf("trees %+v and %+v", trees[0], trees[1])
 	}
-	if a := trees[1].Arm; a.Name != "head" || a.Env["SLOW"] != "0" || a.Label != "" || trees[1].Label != "head" {
+	if a := trees[1].Arm; a.Name != "head" || a.Env["SLOW"] != "0" || a.Label != "" || trees[1].Label != "" {
 		t.Errorf("the candidate is %+v, want the baseline under its name", a)
 	}
 	if len(w.ran) != 1 {

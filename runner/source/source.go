@@ -21,7 +21,6 @@
 package source
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -54,7 +53,7 @@ type Tree struct {
 	Arm spec.Arm
 
 	Source   string // as the spec names it: "git main", "dir ."
-	Label    string // the arm's label, or else its name
+	Label    string // the arm's own, if it has one
 	Revision string // commit hash; empty for a folder outside of git
 	Dirty    bool   // uncommitted changes are part of the tree
 
@@ -193,7 +192,7 @@ func (p *preparer) tree(ctx context.Context, n int, arm spec.Arm) (*Tree, error)
 		return nil, err
 	}
 	t := &Tree{
-		Arm: arm, Label: cmp.Or(arm.Label, arm.Name), Dir: treeDir(p.WorkDir, n),
+		Arm: arm, Label: arm.Label, Dir: treeDir(p.WorkDir, n),
 		Source: src.name, Revision: src.revision, Dirty: src.dirty, Warnings: src.warnings, place: src.place,
 	}
 	if err := removeTree(t.Dir); err != nil {
