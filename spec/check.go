@@ -33,7 +33,7 @@ func (d *decoder) checkServers(s *Spec) {
 		}
 		needed = true
 		for _, a := range s.Arms {
-			if a.Server == nil && sc.has(a.Name) {
+			if a.Server == nil && sc.has(a.Name) && !d.broken(a.Name) {
 				d.errorOn(d.marks.scenarios[i].key, kindUndefined, fmt.Sprintf("scenario %s loads a server, and arm %s has none", sc.Name, a.Name),
 					"add server: { command: ... }; ${port} in it is the port that a copy listens on")
 				break
@@ -47,9 +47,40 @@ func (d *decoder) checkServers(s *Spec) {
 	for i := range s.Arms {
 		s.Arms[i].Server = nil
 	}
-	if n := d.marks.root.keyNode("server"); n != nil {
+	if n := d.marks.root.keyNode("server"); n != nil && !HasErrors(d.diags) {
 		d.warnOn(n, kindUndefined, "server: no scenario loads it, so it is not started", "")
 	}
+}
+
+// broken reports whether an arm or its server could not be read, so that no
+// more is said about it.
+func (d *decoder) broken(arm string) bool {
+	n := d.marks.root.node.get("arms").get(arm)
+	server := d.marks.root.node.get("server")
+	return n == nil || d.errorWithin(n) || server != nil && d.errorWithin(server) || d.marks.root.meant["server"]
+}
+
+// errorWithin reports whether an error stands in a part of the document.
+func (d *decoder) errorWithin(n *node) bool {
+	last := n
+	for len(last.items)+len(last.fields) > 0 {
+		if last.kind == seqKind {
+			last = last.items[len(last.items)-1]
+		} else {
+			last = last.fields[len(last.fields)-1].val
+		}
+	}
+	from, to := n.pos, pos{last.pos.line, last.pos.col + max(1, runes(last.text))}
+	if last.style == literalStyle || last.style == foldedStyle {
+		to = pos{last.pos.line + strings.Count(last.text, "\n") + 1, 0}
+	}
+	for _, diag := range d.diags {
+		p := pos{diag.Line, diag.Column}
+		if diag.Severity == Error && !p.before(from) && !to.before(p) {
+			return true
+		}
+	}
+	return false
 }
 
 // needsServer reports whether a scenario is about an arm's server.
@@ -80,7 +111,7 @@ func (s Scenario) has(arm string) bool {
 // once, so a port of the server's own choice serves only one of them.
 func (d *decoder) checkPorts(s *Spec) {
 	for i, a := range s.Arms {
-		if a.Server == nil || a.Server.Command.IsZero() || mentionsPort(a) {
+		if a.Server == nil || mentionsPort(a) || d.broken(a.Name) {
 			continue
 		}
 		n := d.marks.arms[i]
@@ -158,7 +189,7 @@ func (s Scenario) kindName() string {
 func (d *decoder) checkTrees(s *Spec) {
 	for i, a := range s.Arms {
 		for _, b := range s.Arms {
-			if a.Path == "" || b.Git == nil || a.Path == b.Git.Repo || !within(b.Git.Repo, a.Path) {
+			if a.Path == "" || b.Git == nil || a.Path == b.Git.Repo || !within(b.Git.Repo, a.Path) || !d.isFolder(a.Path) {
 				continue
 			}
 			rel, _ := filepath.Rel(b.Git.Repo, a.Path)
@@ -176,7 +207,7 @@ func (d *decoder) checkRevisions(s *Spec) {
 	}
 	for _, g := range d.marks.git {
 		if err := d.o.Resolve(g.git.Repo, g.git.Ref); err != nil {
-			d.errorOn(g.node, kindGit, fmt.Sprintf("git: there is no revision %s in %s: %v", quote(g.git.Ref), g.git.Repo, err),
+			d.errorOn(g.node, kindGit, fmt.Sprintf("git: there is no revision %s: %v", quote(g.git.Ref), err),
 				"fetch it (in CI: fetch-depth: 0), or name another")
 		}
 	}

@@ -87,8 +87,9 @@ func (d *decoder) checkBudget(s *Spec) {
 		return
 	}
 	d.errorOn(d.planNode("budget"), kindPlan,
-		fmt.Sprintf("budget: %s cannot hold the smallest plan: %d blocks of %d rows take %s, starts not counted", shortDuration(s.Plan.Budget), s.Plan.Blocks.Min, len(s.Scenarios), shortDuration(least.Round(time.Second))),
-		fmt.Sprintf("a budget of %s, a shorter window or warmup, or fewer scenarios", shortDuration((least+least/4).Round(time.Minute)+time.Minute)))
+		fmt.Sprintf("budget: %s cannot hold the smallest plan: %s of %s take %s, starts not counted",
+			shortDuration(s.Plan.Budget), plural(s.Plan.Blocks.Min, "block", "blocks"), plural(len(s.Scenarios), "scenario", "scenarios"), shortDuration(least.Round(time.Second))),
+		fmt.Sprintf("write a budget of %s, a shorter window or warmup, or fewer scenarios", shortDuration((least+least/4).Round(time.Minute)+time.Minute)))
 }
 
 // checkBlocks warns of a plan that can mark nothing.

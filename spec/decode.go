@@ -117,12 +117,13 @@ type mapping struct {
 	d *decoder
 	value
 	object *object
+	meant  map[string]bool // known keys that unknown ones were taken for
 }
 
 // object checks that a value is a mapping with known keys. The mapping is
 // usable where ok, even if some keys are unknown.
 func (d *decoder) object(v value, o *object) (m mapping, ok bool) {
-	m = mapping{d: d, value: v, object: o}
+	m = mapping{d: d, value: v, object: o, meant: map[string]bool{}}
 	if v.kind != mapKind {
 		d.typeError(v, "a mapping ("+keyList(o.keys, 4)+")", objectHint(v, o))
 		return m, false
@@ -178,16 +179,22 @@ func (m mapping) require(key, hint string) bool {
 	if m.has(key) {
 		return true
 	}
-	m.d.errorOn(m.node, kindMissingKey, fmt.Sprintf("%s: the key %q is missing", m.what(), key), hint)
+	if !m.meant[key] {
+		m.d.errorOn(m.node, kindMissingKey, fmt.Sprintf("%sthe key %q is missing", m.what(), key), hint)
+	}
 	return false
 }
 
-// what names the mapping in messages.
+// what names the mapping at the start of messages: "arm base: ", or nothing
+// for the document.
 func (m mapping) what() string {
-	if m.key == "" || m.key == m.object.name {
-		return m.object.name
+	switch m.key {
+	case "":
+		return ""
+	case m.object.name:
+		return m.object.name + ": "
 	}
-	return m.object.name + " " + m.key
+	return m.object.name + " " + m.key + ": "
 }
 
 // one reports keys that exclude each other, and returns the one that is
@@ -199,7 +206,7 @@ func (m mapping) one(keys ...string) string {
 			continue
 		}
 		if found != "" {
-			m.d.errorOn(f.key, kindConflict, fmt.Sprintf("%s: %q and %q exclude each other", m.what(), found, f.key.text), "keep one of them")
+			m.d.errorOn(f.key, kindConflict, fmt.Sprintf("%s%q and %q exclude each other", m.what(), found, f.key.text), "keep one of them")
 			return found
 		}
 		found = f.key.text

@@ -95,6 +95,9 @@ func (m mapping) shared(key string, root mapping) (value, bool) {
 func (d *decoder) armSource(m mapping, a *Arm) {
 	switch m.one("git", "dir") {
 	case "":
+		if m.meant["git"] || m.meant["dir"] {
+			return
+		}
 		d.errorOn(m.node, kindMissingKey, fmt.Sprintf("arm %s: expected git or dir, found neither", a.Name), "write git: REF for a revision, or dir: PATH for a folder")
 		return
 	case "dir":
@@ -225,7 +228,11 @@ func (d *decoder) env(v value, sc *scope) map[string]Template {
 		return nil
 	}
 	var out map[string]Template
-	d.names(v, "a mapping of variables", "write env: { NAME: value }", func(name string, key *node, v value) {
+	hint := "write env: { NAME: value }"
+	if name, val, ok := strings.Cut(v.text, "="); ok && isEnvName(name) {
+		hint = fmt.Sprintf("write env: { %s: %s }", name, val)
+	}
+	d.names(v, "a mapping of variables", hint, func(name string, key *node, v value) {
 		if !isEnvName(name) {
 			d.errorOn(key, kindName, fmt.Sprintf("env: %s is not a name of an environment variable", quote(name)), "names have letters, digits and _, and do not start with a digit")
 			return
@@ -260,7 +267,11 @@ func (d *decoder) server(v value) *Server {
 		return nil
 	}
 	s := &Server{Ready: defaultReady(), Stop: defaultStop()}
-	m.on("command", func(v value) { s.Command, _ = d.command(v, scopeServer) })
+	m.on("command", func(v value) {
+		if c, ok := d.command(v, scopeServer); ok {
+			s.Command = c
+		}
+	})
 	m.on("dir", func(v value) { s.Dir = d.inTree(v) })
 	m.on("env", func(v value) { s.Env = d.env(v, scopeServer) })
 	m.on("ready", func(v value) { s.Ready = d.ready(v, scopeServer) })

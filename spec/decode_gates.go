@@ -49,7 +49,7 @@ func (d *decoder) threshold(v value) (Threshold, bool) {
 	if v.kind == mapKind && len(v.fields) > 0 {
 		t.Line = v.fields[0].key.pos.line
 	}
-	m, ok := d.object(value{v.node, "of thresholds"}, thresholdObject)
+	m, ok := d.object(value{v.node, "threshold"}, thresholdObject)
 	if !ok || !m.require("metric", "metric: names the rows that the threshold is about, such as rps or latency.*") {
 		return t, false
 	}
@@ -75,7 +75,7 @@ func (d *decoder) threshold(v value) (Threshold, bool) {
 		})
 	}
 	m.on("message", func(v value) { t.Message, _ = d.str(v, "text") })
-	if !m.has("mark") && !m.has("warn") && !m.has("fail") {
+	if !m.has("mark") && !m.has("warn") && !m.has("fail") && !m.meant["fail"] && !m.meant["warn"] {
 		d.errorOn(m.node, kindMissingKey, "threshold: expected mark, warn or fail, found none", "write fail: worse > 0.05")
 	}
 	if ok {

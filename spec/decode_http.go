@@ -226,7 +226,7 @@ func (d *decoder) requests(v value) []WeightedRequest {
 	var out []WeightedRequest
 	d.list(v, "a list of requests", "write requests: [{ path: /a, weight: 3 }, { path: /b }]", func(item value) {
 		r := WeightedRequest{Method: "GET", Path: "/", Weight: 1}
-		m, ok := d.object(value{item.node, "of requests"}, requestObject)
+		m, ok := d.object(value{item.node, "request"}, requestObject)
 		if !ok || !m.require("path", "") {
 			return
 		}

@@ -41,7 +41,7 @@ func (d *decoder) exec(v value) *Exec {
 	}
 	if strings.Contains(string(e.Command.Shell), "${connections}") && e.Connections == 0 && e.Command.Shell != "" {
 		c, _ := m.get("command")
-		d.errorOn(c.node, kindReference, "command: ${connections} has no value", "add connections: N to the exec")
+		d.errorIn(c.node, strings.Index(c.text, "${connections}"), len("${connections}"), kindReference, "command: ${connections} has no value", "add connections: N to the exec")
 	}
 	return e
 }

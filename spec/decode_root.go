@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -120,6 +121,14 @@ func (d *decoder) pins(v value, p *Pins) {
 // cpuList reads auto, none or a list such as "0,2-3".
 func (d *decoder) cpuList(v value, def string) string {
 	want := `auto, none or a CPU list such as "0" or "2-3"`
+	if v.kind == seqKind {
+		var all []string
+		for _, item := range v.items {
+			all = append(all, item.text)
+		}
+		d.typeError(v, want, fmt.Sprintf("write %s: '%s'", v.key, strings.Join(all, ",")))
+		return def
+	}
 	s, _, ok := d.scalar(v, want)
 	if !ok {
 		return def

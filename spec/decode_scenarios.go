@@ -29,7 +29,11 @@ func (d *decoder) scenarios(m mapping, s *Spec) {
 		for _, sc := range points {
 			id := sc.ID()
 			if first, dup := ids[id]; dup {
-				d.errorOn(key, kindDuplicate, fmt.Sprintf("scenario %s is here twice; it is first defined at line %d", quote(id), first.pos.line), "two points of the matrix have the same values")
+				msg := fmt.Sprintf("scenario %s is here twice", quote(id))
+				if first != key {
+					msg += fmt.Sprintf("; it is first defined at line %d", first.pos.line)
+				}
+				d.errorOn(key, kindDuplicate, msg, "two points of the matrix have the same values")
 				return
 			}
 			ids[id] = key
@@ -127,7 +131,10 @@ func (d *decoder) point(name string, key *node, m mapping, s *Spec) Scenario {
 	sc := Scenario{Name: name, Matrix: d.matrix, Window: s.Plan.Window, Warmup: s.Plan.Warmup, Interleave: s.Plan.Interleave}
 	switch m.one(drivers...) {
 	case "":
-		d.errorOn(m.node, kindMissingKey, fmt.Sprintf("scenario %s: expected one of http, ws, exec and command, found none", name), driverHint(m))
+		if slices.ContainsFunc(drivers, func(name string) bool { return m.meant[name] }) {
+			break
+		}
+		d.errorOn(m.node, kindMissingKey, fmt.Sprintf("scenario %s: expected one of http, ws, exec and command, found none", name), "write http: { path: /, connections: 100 }")
 	case "http":
 		m.on("http", func(v value) { sc.HTTP = d.http(v) })
 	case "ws":
@@ -151,15 +158,6 @@ func (d *decoder) point(name string, key *node, m mapping, s *Spec) Scenario {
 		sc.Judge = d.defaultJudge(&sc, s)
 	}
 	return sc
-}
-
-func driverHint(m mapping) string {
-	for _, key := range httpObject.keys {
-		if m.node.get(key) != nil {
-			return fmt.Sprintf("%q belongs under http: write http: { %s: ... }", key, key)
-		}
-	}
-	return "write http: { path: /, connections: 100 }"
 }
 
 // scenarioInterleave keeps drivers that cannot take turns at windows.

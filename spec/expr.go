@@ -332,6 +332,9 @@ func (d *decoder) exprSource(v value) (string, bool) {
 
 func (d *decoder) exprProblems(v value, problems []*exprProblem) bool {
 	for _, p := range problems {
+		if p.msg == endsEarly && v.style == plainStyle && strings.Contains(d.src.line(v.pos.line), " #") {
+			p.hint = "YAML reads \" #\" as the start of a comment; put the whole value in quotes"
+		}
 		d.errorIn(v.node, p.at, p.size, kindExpression, v.key+": "+p.msg, p.hint)
 	}
 	return len(problems) == 0

@@ -152,6 +152,8 @@ func (c *exprChecker) byteAt(r int) int {
 	return c.runeAt[min(max(r, 0), len(c.runeAt)-1)]
 }
 
+const endsEarly = "the expression ends too early"
+
 // syntax reports an error of expr's parser.
 func (c *exprChecker) syntax(err error) {
 	at, msg := 0, err.Error()
@@ -161,7 +163,7 @@ func (c *exprChecker) syntax(err error) {
 	}
 	switch {
 	case strings.Contains(msg, "unexpected token EOF"):
-		c.problem(len(strings.TrimRight(c.src, " \t\n")), 1, "", "the expression ends too early")
+		c.problem(len(strings.TrimRight(c.src, " \t\n")), 1, "", "%s", endsEarly)
 		return
 	case strings.HasPrefix(msg, "unexpected token "):
 		tok := strings.TrimPrefix(msg, "unexpected token ")
@@ -199,8 +201,11 @@ func (c *exprChecker) node(n ast.Node) exprType {
 	case *ast.BuiltinNode:
 		return c.call(n, n.Name, n.Arguments)
 	case *ast.CallNode:
-		if id, ok := n.Callee.(*ast.IdentifierNode); ok {
-			return c.call(n, id.Value, n.Arguments)
+		switch callee := n.Callee.(type) {
+		case *ast.IdentifierNode:
+			return c.call(n, callee.Value, n.Arguments)
+		case *ast.MemberNode:
+			return c.method(callee)
 		}
 	case *ast.ArrayNode:
 		return c.on(n, "lists go with in, as in status in [200, 204]", "a list is not expected here")
@@ -225,15 +230,18 @@ func (c *exprChecker) unknownName(n *ast.IdentifierNode) exprType {
 	hint := "names: " + strings.Join(c.lang.order, ", ")
 	_, isMetric := LookupMetric(n.Value)
 	isFamily := slices.ContainsFunc(families, func(f family) bool { return f.name == n.Value })
+	word := exprSynonyms[strings.ToLower(n.Value)]
 	switch {
+	case slices.Contains(verdicts, n.Value) && c.lang == gateLanguage:
+		hint = fmt.Sprintf("text needs quotes: verdict == %q", n.Value)
+	case word != "" && c.lang.names[firstName(word)] != anyExpr:
+		hint = fmt.Sprintf("did you mean %s?", word)
 	case c.lang == gateLanguage && isMetric:
 		hint = fmt.Sprintf("write head.%s or base.%s", n.Value, n.Value)
 	case c.lang == gateLanguage && isFamily:
 		hint = fmt.Sprintf("write head.%s.p99, say, or base.%s.p99", n.Value, n.Value)
 	case nearest(n.Value, c.lang.order) != "":
 		hint = fmt.Sprintf("did you mean %q?", nearest(n.Value, c.lang.order))
-	case exprSynonyms[strings.ToLower(n.Value)] != "" && c.lang.names[firstName(exprSynonyms[strings.ToLower(n.Value)])] != anyExpr:
-		hint = fmt.Sprintf("did you mean %s?", exprSynonyms[strings.ToLower(n.Value)])
 	}
 	return c.on(n, hint, "unknown name %q", n.Value)
 }
@@ -289,7 +297,22 @@ func (c *exprChecker) member(n *ast.MemberNode) exprType {
 	case mapExpr:
 		return c.mapMember(n, p)
 	}
-	return c.on(n, "", "%s is %s and has no fields, found .%s", p[0], t, strings.Join(p[1:], "."))
+	hint := ""
+	if p[0] == "body" {
+		hint = `write body contains "TEXT"`
+	}
+	return c.on(n, hint, "%s is %s and has no fields, found .%s", p[0], t, strings.Join(p[1:], "."))
+}
+
+// method refuses body.contains("x") and the like.
+func (c *exprChecker) method(n *ast.MemberNode) exprType {
+	hint := "an expression compares values, as in " + c.lang.example
+	p := path(n)
+	words := map[string]string{"contains": "contains", "includes": "contains", "startsWith": "startsWith", "hasPrefix": "startsWith", "endsWith": "endsWith", "hasSuffix": "endsWith"}
+	if len(p) == 2 && words[p[1]] != "" {
+		hint = fmt.Sprintf(`write %s %s "TEXT"`, p[0], words[p[1]])
+	}
+	return c.on(n, hint, "there are no methods in this language")
 }
 
 func (c *exprChecker) unknownMember(n *ast.MemberNode, p []string) exprType {

@@ -31,11 +31,11 @@ func (c *exprChecker) number(n ast.Node, op string) {
 	case axisExpr:
 		c.axisIsNumber(n)
 	default:
-		c.on(n, c.notNumberHint(n, t, op), "%s takes numbers, found %s", op, t)
+		c.on(n, notNumberHint(n), "%s takes numbers, found %s", op, t)
 	}
 }
 
-func (c *exprChecker) notNumberHint(n ast.Node, t exprType, op string) string {
+func notNumberHint(n ast.Node) string {
 	if s, ok := n.(*ast.StringNode); ok {
 		if f, ok := percent(s.Value); ok {
 			return "write " + f + " for " + s.Value
@@ -43,9 +43,6 @@ func (c *exprChecker) notNumberHint(n ast.Node, t exprType, op string) string {
 		if _, err := strconv.ParseFloat(s.Value, 64); err == nil {
 			return "remove the quotes: " + s.Value
 		}
-	}
-	if b, ok := n.(*ast.BinaryNode); ok && t == boolExpr && isComparison(b.Operator) && isComparison(op) {
-		return "comparisons do not chain; write a < b && b < c"
 	}
 	return ""
 }
@@ -73,10 +70,6 @@ func (c *exprChecker) condition(n ast.Node, op string) {
 		hint = "each side is a comparison of its own, as in worse > noise " + op + " worse > 0.03"
 	}
 	c.on(n, hint, "%s takes true or false, found %s", op, t)
-}
-
-func isComparison(op string) bool {
-	return slices.Contains([]string{"<", ">", "<=", ">=", "==", "!="}, op)
 }
 
 func (c *exprChecker) binary(n *ast.BinaryNode) exprType {
@@ -153,6 +146,9 @@ func (c *exprChecker) text(n ast.Node, op string) {
 
 // equality checks == and !=.
 func (c *exprChecker) equality(n *ast.BinaryNode) {
+	if c.bareWord(n.Left, n.Right) || c.bareWord(n.Right, n.Left) {
+		return
+	}
 	l, r := c.node(n.Left), c.node(n.Right)
 	switch {
 	case l == anyExpr || r == anyExpr:
@@ -164,15 +160,25 @@ func (c *exprChecker) equality(n *ast.BinaryNode) {
 		c.verdictWord(n.Left, n.Right)
 		c.verdictWord(n.Right, n.Left)
 	default:
-		hint := c.notNumberHint(n.Right, r, n.Operator)
+		hint := notNumberHint(n.Right)
 		if hint == "" {
-			hint = c.notNumberHint(n.Left, l, n.Operator)
-		}
-		if id, ok := n.Right.(*ast.IdentifierNode); ok && l == textExpr && r != textExpr {
-			hint = fmt.Sprintf("text needs quotes: %q", id.Value)
+			hint = notNumberHint(n.Left)
 		}
 		c.on(n, hint, "%s compares %s with %s", n.Operator, l, r)
 	}
+}
+
+// bareWord reports a word without quotes that a text is compared with, as
+// in metric == rps.
+func (c *exprChecker) bareWord(text, word ast.Node) bool {
+	id, ok := text.(*ast.IdentifierNode)
+	p := path(word)
+	if !ok || p == nil || c.lang.names[id.Value] != textExpr || c.lang.names[p[0]] != anyExpr {
+		return false
+	}
+	s := strings.Join(p, ".")
+	c.on(word, fmt.Sprintf("text needs quotes: %q", s), "unknown name %q", s)
+	return true
 }
 
 func scalarType(t exprType) bool {

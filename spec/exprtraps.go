@@ -42,6 +42,7 @@ var exprTraps = []trap{
 	{regexp.MustCompile(`\b(AND|And)\b`), "%s is not an operator", fixed("write && or and")},
 	{regexp.MustCompile(`\b(OR|Or)\b`), "%s is not an operator", fixed("write || or or")},
 	{regexp.MustCompile(`\b(NOT|Not)\b`), "%s is not an operator", fixed("write ! or not")},
+	{regexp.MustCompile(`\?\?`), "%s is not in this language", fixed("a value that is missing fails the row by itself")},
 	{regexp.MustCompile(`\$\{[^}]*\}?`), "%s: an expression has names, not ${...}", fixed("write the name alone, such as matrix.c or head.rps")},
 	{regexp.MustCompile(`\b0,[0-9]+`), "%s is not a number", func(m []string) string { return "write " + strings.Replace(m[0], ",", ".", 1) }},
 	{regexp.MustCompile(`\b(p[0-9]+)\.([0-9]+)\b`), "%s is not a name", func(m []string) string { return "write " + m[1] + "_" + m[2] }},

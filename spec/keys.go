@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/agext/levenshtein"
 )
 
 // The mappings of a bench.yaml whose keys are fixed. schema.json says the
@@ -47,12 +49,15 @@ var (
 	reportObject    = &object{"report", []string{"markdown", "json", "html", "junit", "csv", "benchfmt", "text"}}
 )
 
-// homes are the mappings that a key which stands in the wrong place is
-// looked for in, with where they belong.
-var homes = []struct {
+// home is a mapping, and how messages name the place of it.
+type home struct {
 	object *object
 	path   string
-}{
+}
+
+// homes are the mappings that a key which stands in the wrong place is
+// looked for in, with where they belong.
+var homes = []home{
 	{rootObject, "the top level"},
 	{planObject, "plan"},
 	{httpObject, "a scenario's http"},
@@ -74,10 +79,7 @@ var homes = []struct {
 
 // unknownKey reports a key that its mapping does not know.
 func (d *decoder) unknownKey(f field, m mapping) {
-	msg := fmt.Sprintf("%s: unknown key %s", m.what(), quote(f.key.text))
-	if d.seen[diagKey{f.key.pos, kindUnknownKey, msg}] {
-		return
-	}
+	msg := fmt.Sprintf("%sunknown key %s", m.what(), quote(f.key.text))
 	d.errorOn(f.key, kindUnknownKey, msg, d.unknownKeyHint(f, m))
 }
 
@@ -89,31 +91,43 @@ func (d *decoder) unknownKeyHint(f field, m mapping) string {
 	case key == "on" && m.object == rootObject:
 		return "a bench.yaml has no triggers; they belong in the workflow"
 	}
-	if near := nearest(key, m.object.keys); near != "" {
+	near := nearest(key, m.object.keys)
+	elsewhere := homeOfSynonym(key, m.object)
+	if word := synonym(key, m.object.keys); near == "" || elsewhere != "" && levenshtein.Distance(key, near, nil) > 1 {
+		near = word
+	}
+	if near != "" {
+		m.meant[near] = true
 		return fmt.Sprintf("did you mean %q?", near)
 	}
-	if near := synonym(key, m.object.keys); near != "" {
-		return fmt.Sprintf("did you mean %q?", near)
-	}
-	if home := homeOf(key, m.object); home != "" {
-		return fmt.Sprintf("%q belongs under %s", key, home)
+	if home := homeOf(key, m.object); home != nil {
+		m.meant[home.object.name] = true
+		return fmt.Sprintf("%q belongs under %s", key, home.path)
 	}
 	if strings.Contains(key, " ") || strings.HasPrefix(f.val.text, " ") {
 		return "quote a value that has \": \" in it"
 	}
-	for _, h := range homes {
-		if s := synonym(key, h.object.keys); s != "" && h.object != m.object {
-			return fmt.Sprintf("%q under %s may be what you mean", s, h.path)
-		}
+	if elsewhere != "" {
+		return elsewhere
 	}
 	return "known keys: " + strings.Join(m.object.keys, ", ")
 }
 
 // homeOf says where a key belongs that is known elsewhere.
-func homeOf(key string, not *object) string {
-	for _, h := range homes {
+func homeOf(key string, not *object) *home {
+	for i, h := range homes {
 		if h.object != not && slices.Contains(h.object.keys, key) {
-			return h.path
+			return &homes[i]
+		}
+	}
+	return nil
+}
+
+// homeOfSynonym says what key of ours, elsewhere, another tool's word means.
+func homeOfSynonym(key string, not *object) string {
+	for _, h := range homes {
+		if s := synonym(key, h.object.keys); s != "" && h.object != not {
+			return fmt.Sprintf("%q under %s may be what you mean", s, h.path)
 		}
 	}
 	return ""
@@ -122,7 +136,11 @@ func homeOf(key string, not *object) string {
 // objectHint shows how to write a mapping that was given as something else.
 func objectHint(v value, o *object) string {
 	if v.kind == seqKind {
-		return fmt.Sprintf("write %s: { %s: ... }, without dashes", v.key, o.keys[0])
+		hint := fmt.Sprintf("write %s: { %s: ... }", v.key, o.keys[0])
+		if !v.flow {
+			hint += ", without dashes"
+		}
+		return hint
 	}
 	if v.kind != scalarKind || v.isNull() {
 		return ""
@@ -140,6 +158,8 @@ func objectHint(v value, o *object) string {
 		return fmt.Sprintf("write %s: { command: %s }", v.key, text)
 	case httpObject, wsObject:
 		return fmt.Sprintf("write %s: { path: %s }", v.key, text)
+	case extractObject:
+		return fmt.Sprintf("write %s: { regex: %s }", v.key, text)
 	case armObject:
 		if strings.HasPrefix(v.text, ".") || strings.HasPrefix(v.text, "/") {
 			return fmt.Sprintf("write %s: { dir: %s }", v.key, text)

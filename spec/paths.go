@@ -41,6 +41,11 @@ func (d *decoder) folder(v value, p string) string {
 	return abs
 }
 
+func (d *decoder) isFolder(path string) bool {
+	info, err := d.o.Stat(path)
+	return err == nil && info.IsDir()
+}
+
 // file reads the path of a file that must exist.
 func (d *decoder) file(v value, what string) string {
 	p, ok := d.str(v, what)

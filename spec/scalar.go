@@ -1,6 +1,7 @@
 package spec
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -103,8 +104,14 @@ func parseInt(s string) (int64, error) {
 	if err == nil {
 		return n, nil
 	}
-	if f, ferr := strconv.ParseFloat(s, 64); ferr == nil && f == math.Trunc(f) && math.Abs(f) < 1<<53 {
-		return 0, fmt.Errorf("write %d", int64(f))
+	f, ferr := strconv.ParseFloat(s, 64)
+	switch {
+	case ferr == nil && f == math.Trunc(f) && math.Abs(f) <= 1<<53:
+		return int64(f), nil // 100.0, which JSON Schema takes for a whole number, too
+	case errors.Is(err, strconv.ErrRange):
+		return 0, fmt.Errorf("it is too large")
+	case ferr == nil && isFinite(f):
+		return 0, fmt.Errorf("write %d or %d", int64(math.Floor(f)), int64(math.Ceil(f)))
 	}
 	return 0, fmt.Errorf("write a plain decimal number such as 100")
 }

@@ -39,6 +39,8 @@ func (s *source) line(n int) string {
 // pos is a place in a source: line and column from 1, the column in runes.
 type pos struct{ line, col int }
 
+func (p pos) before(q pos) bool { return p.line < q.line || p.line == q.line && p.col < q.col }
+
 // offset is the byte offset of p, clamped to its line.
 func (s *source) offset(p pos) int {
 	if p.line < 1 || p.line > len(s.lines) {

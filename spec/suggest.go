@@ -24,22 +24,29 @@ func nearest(word string, candidates []string) string {
 			best, bestDist = c, dist
 		}
 	}
-	if bestDist == 0 || bestDist > reach(word) {
+	if bestDist == 0 || bestDist > reach(word, best) {
 		return ""
 	}
 	return best
 }
 
-// reach is how many edits away a suggestion may be.
-func reach(word string) int {
+// reach is how many edits away a suggestion may be. Two letters that changed
+// places count as two edits, and are allowed in short words, too.
+func reach(word, candidate string) int {
 	switch n := utf8.RuneCountInString(word); {
-	case n <= 2:
+	case n <= 4 && letters(word) != letters(candidate):
 		return 1
-	case n <= 5:
+	case n <= 8:
 		return 2
-	default:
-		return min(3, n/3)
 	}
+	return 3
+}
+
+// letters are the letters of a word, sorted.
+func letters(word string) string {
+	r := []rune(word)
+	slices.Sort(r)
+	return string(r)
 }
 
 // flatten makes warmUp, warm-up and warm_up the same.
@@ -64,7 +71,7 @@ var synonyms = map[string][]string{
 	"cwd": {"dir"}, "workdir": {"dir"}, "workingdirectory": {"dir"}, "directory": {"dir"}, "path": {"dir"}, "folder": {"dir"}, "root": {"dir"},
 	"environment": {"env"}, "envs": {"env"}, "environ": {"env"}, "variables": {"env", "vars"},
 	"health": {"ready"}, "healthcheck": {"ready"}, "wait": {"ready"}, "waitfor": {"ready"}, "readiness": {"ready"}, "healthz": {"ready"},
-	"url": {"path", "http"}, "uri": {"path"}, "endpoint": {"path"}, "route": {"path"},
+	"url": {"path"}, "uri": {"path"}, "endpoint": {"path"}, "route": {"path"},
 	"payload": {"body"}, "data": {"body"}, "json": {"body"}, "form": {"body"}, "verb": {"method"}, "type": {"method"}, "header": {"headers"},
 	"msg": {"message"}, "bytes": {"size"}, "length": {"size"},
 	"prepare": {"setup", "build"}, "before": {"setup", "prepare"}, "install": {"setup", "build"}, "builds": {"build"}, "steps": {"build"},

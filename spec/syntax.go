@@ -33,6 +33,8 @@ var syntaxCases = []syntaxCase{
 	{"could not find expected ':'", (*syntaxFault).noColon},
 	{"did not find expected key", (*syntaxFault).indent},
 	{"did not find expected '-' indicator", (*syntaxFault).indent},
+	{"did not find expected <document start>", (*syntaxFault).indent},
+	{"indentation indicator", (*syntaxFault).block},
 	{"block sequence entries are not allowed", (*syntaxFault).dash},
 	{"exceeded max depth", (*syntaxFault).depth},
 	{"did not find expected alphabetic or numeric character", (*syntaxFault).star},
@@ -80,16 +82,38 @@ func (x *syntaxFault) colon() (pos, int, string, string) {
 	line := x.at()
 	s := x.d.src.line(line)
 	first := strings.Index(s, ": ")
-	if first >= 0 {
+	if first >= 0 && x.glued(line) == 0 {
 		if second := indexColon(s[first+2:]); second >= 0 {
 			return pos{line, runes(s[:first+2+second]) + 1}, 1, "found a second \": \" on the line",
 				"YAML reads \": \" as a key and a value; put the whole value in quotes: " + quotedValue(s, first)
 		}
 	}
+	if above := x.glued(line); above > 0 {
+		x.line = above
+		return x.noColon()
+	}
 	p, width := x.text(line)
 	return p, width, "this line is indented deeper than the one above, which has a value already",
 		"indent it as far as the keys beside it"
 }
+
+// glued finds a line above of the form key:value, which YAML takes for the
+// start of a text that goes on here; 0 where there is none.
+func (x *syntaxFault) glued(line int) int {
+	for n := line - 1; n > 0; n-- {
+		s := strings.TrimSpace(x.d.src.line(n))
+		switch {
+		case s == "" || strings.HasPrefix(s, "#"):
+		case gluedKey.MatchString(s):
+			return n
+		default:
+			return 0
+		}
+	}
+	return 0
+}
+
+var gluedKey = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]*:[^ ]+$`)
 
 // indexColon finds a colon that YAML takes for one after a key.
 func indexColon(s string) int {
@@ -135,109 +159,6 @@ func (x *syntaxFault) badStart() (pos, int, string, string) {
 
 var reserved = regexp.MustCompile("(?:^|[:,\\[{] *|- +)([@`%|>])")
 
-// flow: something inside { } or [ ] that is not in quotes, or a bracket
-// that is never closed.
-func (x *syntaxFault) flow() (pos, int, string, string) {
-	open, at, ref := x.openBracket()
-	switch {
-	case ref > 0:
-		return x.d.src.at(ref), 2, "${...} inside { } or [ ] is not in quotes", "YAML reads its braces as its own; put the whole value in double quotes"
-	case at >= 0:
-		return x.d.src.at(at), 1, fmt.Sprintf("the %c that opens here is never closed", open), fmt.Sprintf("add the %c", closer(open))
-	}
-	line := min(x.at()+1, len(x.d.src.lines))
-	if x.line == 0 {
-		line = 1
-	}
-	for n := line; n >= max(1, line-1); n-- {
-		s := x.d.src.line(n)
-		if i := strings.IndexAny(s, "{["); i >= 0 {
-			return pos{n, runes(s[:i]) + 1}, 1, fmt.Sprintf("the %c that opens here does not come to its %c", s[i], closer(rune(s[i]))),
-				"look for a missing comma or bracket; inside brackets, put values that have any of , { } [ ] : # in quotes"
-		}
-	}
-	p, width := x.text(line)
-	return p, width, "not valid YAML: " + x.msg, "look for a missing comma or bracket"
-}
-
-func closer(open rune) rune {
-	if open == '[' {
-		return ']'
-	}
-	return '}'
-}
-
-// openBracket scans the file as far as brackets and quotes go. It finds the
-// first bracket that is never closed (at, -1 for none), and the first ${
-// that stands in brackets without quotes (ref).
-func (x *syntaxFault) openBracket() (open rune, at, ref int) {
-	type bracket struct {
-		r  rune
-		at int
-	}
-	var stack []bracket
-	var quote byte
-	text := x.d.src.text
-	for i := 0; i < len(text); i++ {
-		c := text[i]
-		switch {
-		case quote != 0:
-			if c == '\\' && quote == '"' {
-				i++
-			} else if c == quote {
-				quote = 0
-			}
-		case c == '#' && (i == 0 || strings.IndexByte(" \t\n", text[i-1]) >= 0):
-			for i+1 < len(text) && text[i+1] != '\n' {
-				i++
-			}
-		case (c == '"' || c == '\'') && opensToken(text, i):
-			quote = c
-		case c == '{' && len(stack) > 0 && text[i-1] == '$':
-			if ref == 0 {
-				ref = i - 1
-			}
-			stack = append(stack, bracket{'{', i})
-		case (c == '{' || c == '[') && (len(stack) > 0 || opensToken(text, i)):
-			stack = append(stack, bracket{rune(c), i})
-		case (c == '}' || c == ']') && len(stack) > 0:
-			stack = stack[:len(stack)-1]
-		case c == '\n' && len(stack) > 0 && blockKey.MatchString(nextLine(text, i)) && !strings.Contains(text[stack[0].at:i], "\n"):
-			// A one-line bracket that the next line's key interrupts.
-			return stack[0].r, stack[0].at, ref
-		}
-	}
-	if len(stack) > 0 {
-		return stack[0].r, stack[0].at, ref
-	}
-	return 0, -1, ref
-}
-
-var blockKey = regexp.MustCompile(`^ *[A-Za-z_][A-Za-z0-9_./-]*:( [^,]*)?$`)
-
-func nextLine(text string, eol int) string {
-	rest := text[eol+1:]
-	if i := strings.IndexByte(rest, '\n'); i >= 0 {
-		rest = rest[:i]
-	}
-	return strings.TrimRight(rest, "\r")
-}
-
-// opensToken reports whether a character stands where a value may start.
-func opensToken(text string, i int) bool {
-	before := strings.TrimRight(text[:i], " ")
-	if before == "" {
-		return true
-	}
-	switch last := before[len(before)-1]; {
-	case last == '\n' || last == ',' || last == '[' || last == '{':
-		return true
-	case last == ':' || last == '-' || last == '?':
-		return len(before) < i || last == ':' && false
-	}
-	return false
-}
-
 // openQuote: a quote that is never closed.
 func (x *syntaxFault) openQuote() (pos, int, string, string) {
 	line := x.at()
@@ -247,11 +168,16 @@ func (x *syntaxFault) openQuote() (pos, int, string, string) {
 	for n := line; n <= len(x.d.src.lines); n++ {
 		s := x.d.src.line(n)
 		if i := unclosedQuote(s); i >= 0 {
-			return pos{n, runes(s[:i]) + 1}, 1, fmt.Sprintf("the quote %c that opens here is never closed", s[i]), "close it, or use the other kind of quotes around the value"
+			return openQuoteAt(x.d.src, n, i)
 		}
 	}
 	p, width := x.text(line)
 	return p, width, "a quoted value is never closed", ""
+}
+
+func openQuoteAt(src *source, line, i int) (pos, int, string, string) {
+	s := src.line(line)
+	return pos{line, runes(s[:i]) + 1}, 1, fmt.Sprintf("the quote %c that opens here is not closed on its line", s[i]), "close it, or use the other kind of quotes around the value"
 }
 
 // unclosedQuote finds a quote on a line that opens a value and does not
@@ -315,6 +241,9 @@ var loneStar = regexp.MustCompile(`(?:^|[:,\[{] *|- +)([*&])`)
 func (x *syntaxFault) block() (pos, int, string, string) {
 	for _, line := range []int{x.at(), x.at() + 1} {
 		s := x.d.src.line(line)
+		if loc := bang.FindStringSubmatchIndex(s); loc != nil {
+			return pos{line, runes(s[:loc[2]]) + 1}, 1, "a value cannot start with !", "put the value in quotes"
+		}
 		if loc := blockMark.FindStringSubmatchIndex(s); loc != nil {
 			return pos{line, runes(s[:loc[2]]) + 1}, 1, fmt.Sprintf("%s starts a block of text, and the block starts on the next line", s[loc[2]:loc[3]]),
 				"put the value in quotes if it is meant to start with " + s[loc[2]:loc[3]]
@@ -323,6 +252,8 @@ func (x *syntaxFault) block() (pos, int, string, string) {
 	p, width := x.text(x.at())
 	return p, width, "expected the end of the line after > or |", ""
 }
+
+var bang = regexp.MustCompile(`(?:[:,\[{] *|- +)(!)[^ ]* +[|>]`)
 
 var blockMark = regexp.MustCompile(`(?:[:,\[{] *|- +)([|>])`)
 
@@ -356,9 +287,16 @@ func (x *syntaxFault) noColon() (pos, int, string, string) {
 
 // indent: a line whose indentation fits nothing above it.
 func (x *syntaxFault) indent() (pos, int, string, string) {
+	b := scanBrackets(x.d.src.text)
+	if b.extra >= 0 {
+		return x.d.src.at(b.extra), 1, fmt.Sprintf("the %c here closes nothing", x.d.src.text[b.extra]), "remove it"
+	}
 	line := x.firstBad()
 	p, width := x.text(line)
 	s := strings.TrimSpace(x.d.src.line(line))
+	if i := unclosedQuote(x.d.src.line(line)); i >= 0 {
+		return openQuoteAt(x.d.src, line, i)
+	}
 	switch {
 	case strings.HasPrefix(s, "\"") || strings.HasPrefix(s, "'"):
 		return p, width, "did not expect a quoted value here", "check its indentation, and the quotes of the line above"
