@@ -44,6 +44,9 @@ func (w *window) auditOf(s load.Sample, before, after reading) journal.Audit {
 	if n > 0 {
 		a.Steal = steal.Seconds() / wall / float64(n)
 	}
+	if w.sc.Command != nil {
+		return a // what runs on the servers' CPUs then are the commands themselves
+	}
 	for i := range after.usage {
 		busy -= after.usage[i].CPU - before.usage[i].CPU
 	}
