@@ -28,6 +28,7 @@ func worlds() map[string]*world {
 	out := map[string]*world{}
 
 	one := newWorld("http/hello-world")
+	one.bare = false
 	out["one"] = one
 
 	moved := newWorld("http/hello-world", "http/json-post", "http/large-body")
@@ -36,6 +37,7 @@ func worlds() map[string]*world {
 		{Metric: "rps", Scenario: "*", Fail: gate("worse > max(noise, 0.03)"), Message: "throughput fell by more than 3%", Line: 40},
 		{Metric: "latency.p99", Scenario: "*", Warn: gate("worse > noise"), Line: 44},
 	}
+	moved.bare = false
 	out["moved"] = moved
 
 	many := newWorld()
@@ -94,6 +96,7 @@ func worlds() map[string]*world {
 	}
 	sweep.speed = slower("head", "db[c=256,size=1kB]", 0.15)
 	sweep.judge = []string{"rps", "cpu_per_request", "latency.p99"}
+	sweep.bare = false
 	out["sweep"] = sweep
 	return out
 }
@@ -106,6 +109,8 @@ var goldenForms = []struct {
 	{"text", "text", RenderOptions{}},
 	{"80.text", "text", RenderOptions{Width: 80}},
 	{"ascii.text", "text", RenderOptions{Width: 100, ASCII: true}},
+	{"detail.text", "text", RenderOptions{Width: 120, Detail: true}},
+	{"detail.60.text", "text", RenderOptions{Width: 60, ASCII: true, Detail: true}},
 	{"color.text", "text", RenderOptions{Color: true}},
 	{"md", "markdown", RenderOptions{}},
 	{"json", "json", RenderOptions{}},

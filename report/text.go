@@ -20,6 +20,7 @@ func writeText(w io.Writer, a *Analysis, o RenderOptions) error {
 	}
 	t.legend()
 	t.moved()
+	t.details()
 	t.gates()
 	t.warnings()
 	t.environment()

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/HdrHistogram/hdrhistogram-go"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tandem-bench/tandem/runner/journal"
@@ -28,6 +29,7 @@ type world struct {
 	policy    spec.Policy
 	blocks    int
 	copies    int
+	bare      bool    // without histograms
 	noise     float64 // sd of a copy's speed in one block, as a log
 	seed      uint64
 	// speed is the true log speed of an arm in a scenario, relative to the
@@ -55,7 +57,7 @@ func httpScenario(name string) spec.Scenario {
 // newWorld is a small quiet run in which nothing moved.
 func newWorld(names ...string) *world {
 	w := &world{
-		arms: twoArms(), judge: []string{"rps", "cpu_per_request"}, blocks: 12, copies: 2, noise: 0.01, seed: 7,
+		bare: true, arms: twoArms(), judge: []string{"rps", "cpu_per_request"}, blocks: 12, copies: 2, noise: 0.01, seed: 7,
 		policy: spec.Policy{Unsure: spec.Pass, New: spec.Pass, Removed: spec.Fail, Failed: spec.Fail, Incomparable: spec.Fail},
 		speed:  func(string, string) float64 { return 0 },
 	}
@@ -133,12 +135,17 @@ func (w *world) block(j *journal.Run, b int, r *rand.Rand, now time.Time) time.T
 }
 
 func (w *world) trial(block int, scenario, arm string, copy int, rps float64, r *rand.Rand) journal.Trial {
+	var histogram []byte
+	if !w.bare {
+		histogram = latencies(100/rps, r)
+	}
 	return journal.Trial{
+		Latency: histogram, Interval: []float64{rps},
 		Block: block, Scenario: scenario, Arm: arm, Copy: copy, Elapsed: 1, Turns: 500,
 		Metrics: map[string]float64{
 			"rps": rps, "requests": math.Round(rps), "cpu_per_request": 0.99 / rps, "busy": 0.99,
 			"latency.p50": 100 / rps, "latency.p99": 180 / rps * math.Exp(0.03*r.NormFloat64()), "latency.mean": 100 / rps,
-			"bytes_per_request": 165, "error_ratio": 0, "max_rss": 54e6,
+			"bytes_per_request": 165, "bytes_in": 165 * math.Round(rps), "error_ratio": 0, "max_rss": 54e6,
 		},
 		Audit: journal.Audit{Steal: 0.002 * r.Float64(), GeneratorBusy: 0.7, Cycles: 500, Discarded: 3, SoloRPS: rps * 1.03},
 	}
@@ -227,4 +234,24 @@ func withSpec(t *testing.T, j *journal.Run, s *spec.Spec) *journal.Run {
 	check(t, err)
 	j.Header.Spec = raw
 	return j
+}
+
+// latencies is a histogram of requests around a typical time, a hundredth of
+// them with a stall.
+func latencies(typical float64, r *rand.Rand) []byte {
+	h := hdrhistogram.New(1, int64(time.Minute), 2)
+	for i := range 400 {
+		v := typical * math.Exp(0.25*r.NormFloat64())
+		if i%100 == 0 {
+			v *= 8
+		}
+		if err := h.RecordValue(int64(v * 1e9)); err != nil {
+			panic(err)
+		}
+	}
+	data, err := h.Encode(hdrhistogram.V2CompressedEncodingCookieBase)
+	if err != nil {
+		panic(err)
+	}
+	return data
 }
