@@ -3,7 +3,6 @@ package stats
 import (
 	"math"
 	"math/rand/v2"
-	"slices"
 )
 
 // A machine makes the log values of n copies in one block, by their place in
@@ -22,7 +21,7 @@ type world struct {
 	looks      []int // nil: one, at the end
 	candidates int   // 0: one
 	copies     int   // of each arm; 0: two
-	balanced   bool  // the arms alternate in the order of starts, the first by chance
+	order      order // of starts; nil: shuffled in every block
 
 	jitter  float64                      // factor on the spread of the candidates' copies
 	effect  func(group, row int) float64 // true log ratio; nil: none
@@ -33,7 +32,10 @@ type world struct {
 // table measures one table.
 func (w world) table(r *rand.Rand) []Row {
 	candidates, copies := max(1, w.candidates), w.copiesOf()
-	m := w.machine(r, w.rows)
+	m, places := w.machine(r, w.rows), shuffled
+	if w.order != nil {
+		places = w.order()
+	}
 	rows := make([]Row, candidates*w.rows)
 	for i := range rows {
 		rows[i].Group = i / w.rows
@@ -41,7 +43,7 @@ func (w world) table(r *rand.Rand) []Row {
 	}
 	for b := range w.blocks {
 		slots := m(r, b, copies*(candidates+1))
-		w.order(r, slots)
+		places(r, b, slots)
 		for i := range rows {
 			if r.Float64() < w.missing {
 				continue
@@ -59,18 +61,12 @@ func (w world) copiesOf() int {
 	return w.copies
 }
 
-// order hands out the places in the order of starts: the copies of the
-// baseline come first in slots, then those of each candidate.
-func (w world) order(r *rand.Rand, slots [][]float64) {
-	if !w.balanced {
-		r.Shuffle(len(slots), func(i, j int) { slots[i], slots[j] = slots[j], slots[i] })
-		return
-	}
-	placed, first := slices.Clone(slots), r.IntN(2)
-	for i, s := range placed { // of two arms with two copies: ABBA or BAAB
-		arm := (i + i/2 + first) % 2
-		slots[arm*2+i/2] = s
-	}
+// An order hands out the places in the order of starts of a block: before it,
+// slots stand in that order; after it, by arm and copy, the baseline first.
+type order func() func(r *rand.Rand, block int, slots [][]float64)
+
+func shuffled(r *rand.Rand, _ int, slots [][]float64) {
+	r.Shuffle(len(slots), func(i, j int) { slots[i], slots[j] = slots[j], slots[i] })
 }
 
 // add gives a row its values of a block.
@@ -237,6 +233,20 @@ func slotted(bias ...float64) func(*rand.Rand, int) machine {
 	}
 }
 
+// flipping has a place that is slow in one block and fast in the next.
+func flipping(_ *rand.Rand, rows int) machine {
+	return func(r *rand.Rand, block, n int) [][]float64 {
+		slots := fill(r, n, rows, 0.002, normal)
+		shift(slots, func(i, _ int) float64 {
+			if i == n-1 {
+				return 0.05 * float64(1-2*(block%2))
+			}
+			return 0
+		})
+		return slots
+	}
+}
+
 // uneven has blocks of very different noise, and rows of very different noise.
 func uneven(blocks, rowsToo bool) func(*rand.Rand, int) machine {
 	return func(_ *rand.Rand, rows int) machine {
@@ -317,7 +327,7 @@ var worlds = []world{
 	{name: "steal-all", machine: stolen(true), rows: 6, blocks: 12},
 	{name: "slots", machine: slotted(0, 0, 0, -0.05), rows: 6, blocks: 12},
 	{name: "slots-stopping", machine: slotted(0, 0, 0, -0.05), rows: 3, blocks: 20, looks: stopping},
-	{name: "slots-balanced", machine: slotted(0, 0, 0, -0.05), rows: 6, blocks: 12, balanced: true},
+	{name: "flipping-slots", machine: flipping, rows: 6, blocks: 12},
 	{name: "autocorrelated", machine: autocorrelated, rows: 6, blocks: 12},
 	{name: "uneven-blocks", machine: uneven(true, false), rows: 6, blocks: 12},
 	{name: "uneven-rows", machine: uneven(false, true), rows: 20, blocks: 12},
