@@ -30,9 +30,10 @@ var (
 type tally struct {
 	tables, alarms int // tables with a mark on a row of same code
 	rows, covered  int
-	moved          int // rows whose true effect is their margin or more
-	marked, same   int // rows
-	missed         int // rows that moved and are called the same
+	moved          int     // rows whose true effect is their margin or more
+	marked, same   int     // rows
+	missed         int     // rows that moved and are called the same
+	told           float64 // sum of the effects of the marked rows
 	blocks         int
 }
 
@@ -45,6 +46,7 @@ func (t *tally) add(u tally) {
 	t.marked += u.marked
 	t.same += u.same
 	t.missed += u.missed
+	t.told += u.told
 	t.blocks += u.blocks
 }
 
@@ -125,7 +127,10 @@ func (w world) count(table Table, blocks int) tally {
 		}
 		t.rows++
 		t.covered += one(r.CI[0] <= truth+1e-12 && truth-1e-12 <= r.CI[1])
-		t.marked += one(r.Marked)
+		if r.Marked {
+			t.marked++
+			t.told += r.Effect
+		}
 		t.same += one(r.Same)
 		if math.Abs(truth) >= 0.02 {
 			t.moved++

@@ -76,15 +76,15 @@ func (t *Table) judge(all []sample, of []int, group, groups int, o Options) erro
 	}
 	t.Exact = t.Exact && g.exact
 
-	low, high := make([]float64, g.count), make([]float64, g.count)
-	shares := map[string][]float64{}
+	low, high, scratch := make([]float64, g.count), make([]float64, g.count), make([]float64, g.count)
+	known := map[string]weights{}
 	verdicts := stepDown(z, g.count, alpha, func(k int, out []float64) {
 		s := rows[k]
 		g.effects(s, out)
 		r := &t.Results[of[k]]
 		r.CI = [2]float64{math.Inf(-1), math.Inf(1)}
 		if len(s.per) > 0 {
-			r.CI = interval(s.effect, out, g.sharesOf(s, shares), t.Confidence, low, high)
+			r.CI = interval(s.effect, out, g.weightsOf(s, known), t.Confidence, low, high, scratch)
 		}
 		for m, v := range out {
 			if out[m] = 0; s.scale > 0 {
@@ -107,14 +107,17 @@ func (t *Table) judge(all []sample, of []int, group, groups int, o Options) erro
 	return nil
 }
 
-// sharesOf computes the shares of a row once for all rows with its blocks.
-func (g *relabelling) sharesOf(s sample, known map[string][]float64) []float64 {
+// weightsOf computes the weights of a row once for all rows with its blocks.
+func (g *relabelling) weightsOf(s sample, known map[string]weights) weights {
 	key := fmt.Sprint(s.row.Blocks)
-	if known[key] == nil {
-		known[key] = make([]float64, g.count)
-		g.shares(s, known[key])
+	w, ok := known[key]
+	if !ok {
+		shares := make([]float64, g.count)
+		g.shares(s, shares)
+		w = newWeights(shares)
+		known[key] = w
 	}
-	return known[key]
+	return w
 }
 
 // fill states a row's result.

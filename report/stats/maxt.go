@@ -42,8 +42,7 @@ func stepDown(z []float64, count int, alpha float64, each func(row int, out []fl
 		}
 		out[r] = judged{p: atLeast(largest, z[r]), critical: math.Inf(1)}
 		if allowed > 0 {
-			copy(scratch, largest)
-			out[r].critical = nthLargest(scratch, allowed)
+			out[r].critical = nthLargest(largest, allowed, scratch)
 		}
 	}
 	settle(out, order, alpha, count)
@@ -92,37 +91,4 @@ func compare(a, b float64) int {
 		return 1
 	}
 	return 0
-}
-
-// nthLargest is the value that n others are at least as large as, from 0. It
-// reorders xs (Hoare's quickselect; a sort would take most of the time of a
-// table).
-func nthLargest(xs []float64, n int) float64 {
-	low, high := 0, len(xs)-1
-	for low < high {
-		pivot := xs[low+(high-low)/2]
-		i, j := low, high
-		for i <= j {
-			for xs[i] > pivot {
-				i++
-			}
-			for xs[j] < pivot {
-				j--
-			}
-			if i <= j {
-				xs[i], xs[j] = xs[j], xs[i]
-				i++
-				j--
-			}
-		}
-		switch {
-		case n <= j:
-			high = j
-		case n >= i:
-			low = i
-		default:
-			return xs[n]
-		}
-	}
-	return xs[n]
 }

@@ -68,7 +68,7 @@ func checkPower(t *testing.T, n int, rates map[string][]float64) {
 
 // TestCalibrationStopping measures what early stopping saves: a plan of 4 to
 // 20 blocks that ends when every row is marked or the same within 2%, against
-// the same plan without looks.
+// the same plan without looks; and what size the marked rows report.
 func TestCalibrationStopping(t *testing.T) {
 	n, drawn := max(50, *tables/4), *relabellings
 	if drawn > 0 {
@@ -81,8 +81,8 @@ func TestCalibrationStopping(t *testing.T) {
 				return w.run(t, r, Options{Alpha: 0.01, Seed: r.Uint64(), Relabellings: drawn})
 			})
 			rows := float64(3 * n)
-			t.Logf("| %.0f%% | %s | %.1f%% | %.1f%% | %.1f |", 100*change, w.plan(),
-				100*float64(sum.marked)/rows, 100*float64(sum.same)/rows, float64(sum.blocks)/float64(n))
+			t.Logf("| %.0f%% | %s | %.1f%% | %.1f%% | %.1f | %.1f%% |", 100*change, w.plan(), 100*float64(sum.marked)/rows,
+				100*float64(sum.same)/rows, float64(sum.blocks)/float64(n), 100*sum.told/max(1, float64(sum.marked)))
 			if limit := mostAlarms(3*n, 0.01); change >= 0.02 && sum.same > limit {
 				t.Errorf("%d of %d rows that moved by %v are called the same within 2%%, expected at most %d", sum.same, 3*n, change, limit)
 			}
