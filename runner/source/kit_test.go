@@ -27,8 +27,10 @@ type world struct {
 	said []string // progress
 }
 
+// newWorld makes one. Tests that have a world of their own run at once.
 func newWorld(t *testing.T) *world {
 	t.Helper()
+	t.Parallel()
 	if _, err := exec.LookPath("git"); err != nil {
 		t.Fatal("these tests need git on PATH")
 	}

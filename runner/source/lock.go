@@ -3,52 +3,42 @@ package source
 import (
 	"context"
 	"errors"
-	"os"
 	"time"
+
+	"github.com/gofrs/flock"
 )
 
 // errLocked says that another process holds a lock.
 var errLocked = errors.New("locked by another process")
 
-// lockFile takes the lock of a file, which is made where it is missing and
-// stays when the lock is released: a lock file that is removed could be
+// lockFile waits for the lock of a file, which is made where it is missing
+// and stays when the lock is released: a lock file that is removed could be
 // locked by two. The kernel releases it when the process ends in any way.
 // waiting, where not nil, is called once if another process holds it.
 func lockFile(ctx context.Context, path string, waiting func()) (unlock func(), err error) {
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
-	if err != nil {
-		return nil, err
+	unlock, err = tryLockFile(path)
+	if !errors.Is(err, errLocked) {
+		return unlock, err
 	}
-	for first := true; ; first = false {
-		err := tryLock(f)
-		if err == nil {
-			return func() { f.Close() }, nil
-		}
-		if err != errLocked {
-			f.Close()
-			return nil, err
-		}
-		if first && waiting != nil {
-			waiting()
-		}
-		select {
-		case <-ctx.Done():
-			f.Close()
-			return nil, ctx.Err()
-		case <-time.After(50 * time.Millisecond):
-		}
+	if waiting != nil {
+		waiting()
 	}
+	l := flock.New(path)
+	if _, err := l.TryLockContext(ctx, 50*time.Millisecond); err != nil {
+		return nil, errors.Join(err, l.Close())
+	}
+	return func() { _ = l.Close() }, nil
 }
 
 // tryLockFile is lockFile without waiting: errLocked where it is held.
 func tryLockFile(path string) (unlock func(), err error) {
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
+	l := flock.New(path)
+	ok, err := l.TryLock()
+	if err == nil && !ok {
+		err = errLocked
+	}
 	if err != nil {
-		return nil, err
+		return nil, errors.Join(err, l.Close())
 	}
-	if err := tryLock(f); err != nil {
-		f.Close()
-		return nil, err
-	}
-	return func() { f.Close() }, nil
+	return func() { _ = l.Close() }, nil
 }
