@@ -17,6 +17,7 @@ type decoder struct {
 
 	matrix  []Axis // the point of the scenario being decoded
 	axes    map[string]bool
+	dry     bool // reading defaults, which need not be complete
 	visited int
 	compile compiler
 	marks   marks
@@ -176,7 +177,7 @@ func (m mapping) on(key string, f func(value)) {
 
 // require reports a key that is not there.
 func (m mapping) require(key, hint string) bool {
-	if m.has(key) {
+	if m.has(key) || m.d.dry {
 		return true
 	}
 	if !m.meant[key] {

@@ -62,6 +62,8 @@ func (d *decoder) arm(name string, v value, root mapping) Arm {
 		return a
 	}
 	d.armSource(m, &a)
+	shared := d.marks.services
+	m.on("services", func(v value) { a.Services = d.services(v) })
 	m.on("label", func(v value) { a.Label, _ = d.str(v, "text") })
 	m.on("setup", func(v value) { a.Setup = d.steps(v) })
 	if build, ok := m.shared("build", root); ok {
@@ -73,7 +75,8 @@ func (d *decoder) arm(name string, v value, root mapping) Arm {
 	if env, ok := m.shared("env", root); ok {
 		a.Env = d.env(env, scopeArmEnv)
 	}
-	m.on("services", func(v value) { a.Services = d.services(v) })
+	d.marks.armServices = append(d.marks.armServices, d.marks.services[len(shared):]...)
+	d.marks.services = shared[:len(shared):len(shared)]
 	return a
 }
 

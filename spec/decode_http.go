@@ -90,7 +90,7 @@ func (d *decoder) method(v value) string {
 	if near := nearest(s, methods); near != "" {
 		hint = fmt.Sprintf("did you mean %q?", near)
 	}
-	d.errorOn(v.node, kindBadValue, fmt.Sprintf("method: %s is not a method that is known", quote(s)), hint)
+	d.errorOn(v.node, kindBadValue, fmt.Sprintf("method: expected a method such as GET or POST, found %s", found(v, s)), hint)
 	return "GET"
 }
 
@@ -166,9 +166,9 @@ func (d *decoder) httpVersion(v value) string {
 	case "1.1", "2":
 		return s
 	case "2.0", "h2", "http2", "HTTP/2":
-		d.errorOn(v.node, kindBadValue, fmt.Sprintf("version: expected %s, found %s", want, v.describe()), "write 2")
+		d.errorOn(v.node, kindBadValue, fmt.Sprintf("version: expected %s, found %s", want, found(v, s)), "write 2")
 	default:
-		d.errorOn(v.node, kindBadValue, fmt.Sprintf("version: expected %s, found %s", want, v.describe()), "")
+		d.errorOn(v.node, kindBadValue, fmt.Sprintf("version: expected %s, found %s", want, found(v, s)), "")
 	}
 	return ""
 }
@@ -250,7 +250,9 @@ func (d *decoder) pacer(v value) *Pacer {
 	m.on("kind", func(v value) { p.Kind, _ = d.choice(v, "ramp", "sine") })
 	need := map[string][]string{"ramp": {"from", "to"}, "sine": {"mean", "swing", "period"}}
 	for _, key := range need[p.Kind] {
-		m.require(key, "")
+		if !d.dry {
+			m.require(key, "")
+		}
 	}
 	for kind, keys := range need {
 		for _, key := range keys {

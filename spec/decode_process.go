@@ -36,10 +36,10 @@ func (d *decoder) exec(v value) *Exec {
 			}
 		})
 	})
-	if !m.has("metrics") && !m.has("preset") {
+	if !m.has("metrics") && !m.has("preset") && !d.dry {
 		d.errorOn(m.node, kindMissingKey, "exec: expected metrics or preset, found neither", "metrics says what to read from the output; preset names a tool that is known: "+strings.Join(presets, ", "))
 	}
-	if strings.Contains(string(e.Command.Shell), "${connections}") && e.Connections == 0 && e.Command.Shell != "" {
+	if strings.Contains(string(e.Command.Shell), "${connections}") && e.Connections == 0 && !d.dry && e.Command.Shell != "" {
 		c, _ := m.get("command")
 		d.errorIn(c.node, strings.Index(c.text, "${connections}"), len("${connections}"), kindReference, "command: ${connections} has no value", "add connections: N to the exec")
 	}

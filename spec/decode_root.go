@@ -11,14 +11,15 @@ import (
 // marks remembers where things of the spec stand, for the checks that run
 // once everything is known.
 type marks struct {
-	services   []string
-	root       mapping
-	arms       []*node        // of each arm, its key
-	scenarios  []scenarioMark // of each scenario of the Spec
-	thresholds []thresholdMark
-	judge      *node
-	plan       *node
-	git        []gitMark
+	services    []string // that are known where the decoder is
+	armServices []string // of any arm
+	root        mapping
+	arms        []*node        // of each arm, its key
+	scenarios   []scenarioMark // of each scenario of the Spec
+	thresholds  []thresholdMark
+	judge       *node
+	plan        *node
+	git         []gitMark
 }
 
 // scenarioMark is where a scenario and its parts stand.
@@ -62,6 +63,7 @@ func (d *decoder) root(n *node) *Spec {
 	})
 	m.on("services", func(v value) { s.Services = d.services(v) })
 	d.arms(m, s)
+	d.marks.services = append(d.marks.services, d.marks.armServices...)
 	m.on("pins", func(v value) { d.pins(v, &s.Pins) })
 	m.on("generator", func(v value) { d.generator(v, &s.Generator) })
 	m.on("limits", func(v value) { s.Limits = d.limits(v) })

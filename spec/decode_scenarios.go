@@ -17,8 +17,9 @@ func (d *decoder) scenarios(m mapping, s *Spec) {
 	m.on("matrix", func(v value) { outer = v.node })
 	var defaults *node
 	m.on("defaults", func(v value) {
-		if _, ok := d.object(v, scenarioObject); ok {
+		if m, ok := d.object(v, scenarioObject); ok {
 			defaults = v.node
+			d.checkDefaults(m, s)
 		}
 	})
 	v, _ := m.get("scenarios")
@@ -47,6 +48,20 @@ func (d *decoder) scenarios(m mapping, s *Spec) {
 		}
 	})
 	d.axes = nil
+}
+
+// checkDefaults reads the defaults by themselves, since a driver in them may
+// be one that no scenario uses.
+func (d *decoder) checkDefaults(m mapping, s *Spec) {
+	d.dry = true
+	m.on("matrix", func(v value) { d.grid(v) })
+	m.on("http", func(v value) { d.http(v) })
+	m.on("ws", func(v value) { d.ws(v) })
+	m.on("exec", func(v value) { d.exec(v) })
+	m.on("command", func(v value) { d.process(v) })
+	sc := Scenario{}
+	d.common(m, &sc, s)
+	d.dry = false
 }
 
 // scenario decodes one scenario at each of its points.
@@ -146,18 +161,23 @@ func (d *decoder) point(name string, key *node, m mapping, s *Spec) Scenario {
 		sc.Interleave = Windows
 		m.on("command", func(v value) { sc.Command = d.process(v) })
 	}
+	d.common(m, &sc, s)
+	if sc.Judge == nil {
+		sc.Judge = d.defaultJudge(&sc, s)
+	}
+	return sc
+}
+
+// common decodes what scenarios of all kinds have.
+func (d *decoder) common(m mapping, sc *Scenario, s *Spec) {
 	m.on("expect", func(v value) { sc.Expect = d.expect(v) })
 	m.on("control", func(v value) { sc.Control, _ = d.boolean(v) })
 	m.on("judge", func(v value) { sc.Judge = d.metricNames(v) })
 	m.on("errors", func(v value) { sc.Errors, _ = d.number(v, 0, 1) })
 	m.on("window", func(v value) { d.span(v, 1e6, &sc.Window) })
 	m.on("warmup", func(v value) { d.span(v, 0, &sc.Warmup) })
-	m.on("interleave", func(v value) { d.scenarioInterleave(v, &sc) })
+	m.on("interleave", func(v value) { d.scenarioInterleave(v, sc) })
 	m.on("arms", func(v value) { sc.Arms = d.armList(v, s.Arms) })
-	if sc.Judge == nil {
-		sc.Judge = d.defaultJudge(&sc, s)
-	}
-	return sc
 }
 
 // scenarioInterleave keeps drivers that cannot take turns at windows.

@@ -335,6 +335,9 @@ func (d *decoder) exprProblems(v value, problems []*exprProblem) bool {
 		if p.msg == endsEarly && v.style == plainStyle && strings.Contains(d.src.line(v.pos.line), " #") {
 			p.hint = "YAML reads \" #\" as the start of a comment; put the whole value in quotes"
 		}
+		if p.msg == endsEarly && v.style == plainStyle && strings.HasPrefix(d.src.text[d.src.offset(v.pos):], v.text+",") {
+			p.hint = commaHint
+		}
 		d.errorIn(v.node, p.at, p.size, kindExpression, v.key+": "+p.msg, p.hint)
 	}
 	return len(problems) == 0

@@ -77,6 +77,8 @@ var homes = []home{
 	{reportObject, "report"},
 }
 
+const commaHint = "inside { } a comma ends an unquoted value; put the whole value in quotes"
+
 // unknownKey reports a key that its mapping does not know.
 func (d *decoder) unknownKey(f field, m mapping) {
 	msg := fmt.Sprintf("%sunknown key %s", m.what(), quote(f.key.text))
@@ -87,7 +89,7 @@ func (d *decoder) unknownKeyHint(f field, m mapping) string {
 	key := f.key.text
 	switch {
 	case m.flow && f.val.isNull() && f.val.text == "":
-		return "inside { } a comma ends an unquoted value; put the whole value in quotes"
+		return commaHint
 	case key == "on" && m.object == rootObject:
 		return "a bench.yaml has no triggers; they belong in the workflow"
 	}

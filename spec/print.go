@@ -78,8 +78,12 @@ func printableStruct(v reflect.Value) printed {
 		if f.Kind() == reflect.Pointer && f.IsNil() {
 			continue
 		}
+		out := printable(f)
+		if out.kind == mapKind && len(out.keys) == 0 {
+			continue
+		}
 		p.keys = append(p.keys, tag)
-		p.values = append(p.values, printable(f))
+		p.values = append(p.values, out)
 	}
 	return p
 }

@@ -22,7 +22,7 @@ func (d *decoder) scalar(v value, want string) (text string, interpolated, ok bo
 		return v.text, false, true
 	}
 	t, ok := d.references(v, scopeNow)
-	if !ok {
+	if !ok || d.dry && strings.Contains(v.text, "${matrix.") {
 		return "", true, false
 	}
 	s, err := t.Expand(nil, d.o.Env)

@@ -229,13 +229,20 @@ func (x *syntaxFault) star() (pos, int, string, string) {
 	line := x.at()
 	s := x.d.src.line(line)
 	if loc := loneStar.FindStringSubmatchIndex(s); loc != nil {
-		return pos{line, runes(s[:loc[2]]) + 1}, 1, fmt.Sprintf("a value cannot start with %s", s[loc[2]:loc[3]]), "put the value in quotes: '" + s[loc[2]:loc[3]] + "'"
+		return pos{line, runes(s[:loc[2]]) + 1}, 1, fmt.Sprintf("a value cannot start with %s", s[loc[2]:loc[3]]), starHint(s[loc[2]:loc[3]])
 	}
 	p, width := x.text(line)
 	return p, width, "a value cannot start with * or &", "put the value in quotes"
 }
 
-var loneStar = regexp.MustCompile(`(?:^|[:,\[{] *|- +)([*&])`)
+func starHint(c string) string {
+	if c == "*" {
+		return "put the value in quotes: '*'"
+	}
+	return "put the whole value in quotes"
+}
+
+var loneStar = regexp.MustCompile(`(?:^|[\s:,\[{])([*&])(?:[^A-Za-z0-9_-]|$)`)
 
 // block: a value that starts with > or |.
 func (x *syntaxFault) block() (pos, int, string, string) {
