@@ -3,6 +3,7 @@ package load
 import (
 	"context"
 	"net"
+	"runtime"
 	"testing"
 	"time"
 )
@@ -116,5 +117,39 @@ func TestNoAllocations(t *testing.T) {
 				t.Errorf("%v allocations", n)
 			}
 		})
+	}
+}
+
+// TestNoAllocationsPerRequest counts all that the process allocates while a
+// turn goes on.
+func TestNoAllocationsPerRequest(t *testing.T) {
+	target, _ := counting(t)
+	s := scenario(16)
+	s.HTTP.Pipeline = 4
+	d, err := New(s, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx := context.Background()
+	if target.Expected, err = d.Check(ctx, target); err != nil {
+		t.Fatal(err)
+	}
+	l, err := d.Open(ctx, []Target{target})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = l.Close() }()
+	crew := &l.(*fastLoad).crew
+	m := &crew.loops[0].targets[0].m
+	m.reset(true)
+	crew.expect(false)
+	crew.turn(0, 20*time.Millisecond) // the first one fills buffers
+	m.settle(true)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	crew.turn(0, 200*time.Millisecond)
+	runtime.ReadMemStats(&after)
+	if n := after.Mallocs - before.Mallocs; float64(n) > float64(m.ok)/100 {
+		t.Errorf("%d allocations in %d requests", n, m.ok)
 	}
 }

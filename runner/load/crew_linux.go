@@ -156,6 +156,13 @@ func (c *crew) drain() {
 	c.gather()
 }
 
+// expect implements player.
+func (c *crew) expect(guarded bool) {
+	for _, t := range c.loops[0].targets {
+		t.m.sure = !guarded
+	}
+}
+
 // settle implements player.
 func (c *crew) settle(keep bool) {
 	c.gather()

@@ -77,19 +77,39 @@ func (d *httpDriver) prepare(t Target) (*destination, error) {
 	}
 	r := renderer{env: d.options.Env, host: e.host, base: e.base, close: !d.http.KeepAlive, sign: d.http.Sign}
 	dest := &destination{name: t.Name, endpoint: e}
+	rows := []row{nil}
+	if d.http.Data != "" {
+		if rows, err = readData(d.http.Data); err != nil {
+			return nil, err
+		}
+	}
+	if n := len(rows) * len(d.definitions); n > maxVariants {
+		return nil, fmt.Errorf("the rows of %s make %d requests: expected at most %d, cut the file", d.http.Data, n, maxVariants)
+	}
 	var weights []int
-	for i, def := range d.definitions {
-		wire, err := r.render(def, t.Vars)
+	for _, def := range d.definitions {
+		weights = append(weights, def.weight)
+	}
+	round := rotationOf(weights)
+	for k, data := range rows {
+		vars, err := values(&d.http, t.Vars, data, d.options.Env)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", t.Name, err)
 		}
-		v := &variant{wire: wire}
-		v.asked.toHead = def.method == "HEAD"
-		v.hold(t.Expected.nth(i), d.scenario.Expect)
-		dest.variants = append(dest.variants, v)
-		weights = append(weights, def.weight)
+		for _, i := range round {
+			dest.round = append(dest.round, int32(k*len(d.definitions))+i)
+		}
+		for _, def := range d.definitions {
+			wire, err := r.render(def, vars)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", t.Name, err)
+			}
+			v := &variant{wire: wire}
+			v.asked.toHead = def.method == "HEAD"
+			v.hold(t.Expected.nth(len(dest.variants)), d.scenario.Expect)
+			dest.variants = append(dest.variants, v)
+		}
 	}
-	dest.round = rotationOf(weights)
 	return dest, nil
 }
 
@@ -120,7 +140,8 @@ func (r *Response) nth(i int) *Response {
 	}
 }
 
-// Check sends each request of the scenario once, on a connection of its own.
+// Check sends each request of the scenario once, on a connection of its own;
+// of the many that a data file makes, the first hundred.
 func (d *httpDriver) Check(ctx context.Context, t Target) (*Response, error) {
 	t.Expected = nil
 	dest, err := d.prepare(t)
@@ -128,7 +149,7 @@ func (d *httpDriver) Check(ctx context.Context, t Target) (*Response, error) {
 		return nil, err
 	}
 	var first *Response
-	for _, v := range dest.variants {
+	for _, v := range dest.variants[:min(len(dest.variants), maxChecked)] {
 		r, err := d.ask(ctx, dest, v)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", t.Name, err)

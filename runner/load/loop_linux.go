@@ -103,7 +103,7 @@ func (l *loop) tick() int64 {
 // turn loads one target for d and drains it; see player.
 func (l *loop) turn(target int, d time.Duration) {
 	t := l.targets[target]
-	l.now()
+	l.marked, l.worked = l.now(), false
 	l.until = 0
 	l.poll(0) // sees connections that were closed meanwhile
 	l.began = l.now()
@@ -139,7 +139,7 @@ func (l *loop) slice(d time.Duration) {
 		}
 		l.startAll()
 	}
-	l.marked = l.now()
+	l.marked, l.worked = l.now(), false
 	for l.last < l.began+int64(d) && !l.stopped.Load() {
 		l.poll(l.began + int64(d))
 	}

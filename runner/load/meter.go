@@ -21,6 +21,7 @@ type meter struct {
 	inUse                 int64   // request-nanoseconds in flight
 	elapsed               int64   // nanoseconds
 	turns                 int
+	sure                  bool // the group will not be discarded
 
 	sample     Sample
 	ttfb       *hdrhistogram.Histogram
@@ -59,6 +60,9 @@ func (m *meter) reset(main bool) {
 // valid counts a valid response.
 func (m *meter) valid(latency, first int64) {
 	m.ok++
+	if m.sure && len(m.times) == cap(m.times) {
+		m.flush()
+	}
 	if first != latency {
 		m.early = append(m.early, early{len(m.times), first})
 	}
@@ -73,6 +77,9 @@ func (m *meter) fail(c Class, n int64, err error) {
 
 // absorb takes over what another meter counted in the group, and empties it.
 func (m *meter) absorb(o *meter) {
+	if m.sure && len(m.times)+len(o.times) > cap(m.times) {
+		m.flush()
+	}
 	m.started += o.started
 	m.failed += o.failed
 	m.inFlight += o.inFlight
@@ -109,7 +116,7 @@ func (m *meter) settle(keep bool) {
 	m.ok, m.bytesIn, m.bytesOut, m.inUse, m.elapsed, m.turns = 0, 0, 0, 0, 0, 0
 }
 
-// flush records the times of the group.
+// flush records the times of the group so far.
 func (m *meter) flush() {
 	next := 0
 	for i, t := range m.times {
@@ -120,6 +127,7 @@ func (m *meter) flush() {
 		}
 		record(m.ttfb, t)
 	}
+	m.times, m.early = m.times[:0], m.early[:0]
 }
 
 // second adds the group to the one-second samples.

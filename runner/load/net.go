@@ -144,6 +144,13 @@ func (n *netLoad) drain() {
 	}
 }
 
+// expect implements player.
+func (n *netLoad) expect(guarded bool) {
+	for _, t := range n.targets {
+		t.m.sure = !guarded
+	}
+}
+
 // settle implements player.
 func (n *netLoad) settle(keep bool) {
 	for _, t := range n.targets {

@@ -73,7 +73,7 @@ func (d *rateDriver) Check(ctx context.Context, t Target) (*Response, error) {
 	}
 	defer a.close()
 	var first *Response
-	for i := range a.requests {
+	for i := range min(len(a.requests), maxChecked) {
 		ctx, cancel := context.WithTimeout(ctx, d.http.Timeout)
 		r, err := a.ask(ctx, i)
 		cancel()

@@ -157,7 +157,7 @@ func TestShapes(t *testing.T) {
 			}
 			wire := []byte(s.wire)
 			check(&parser{}, wire)
-			for i := range min(len(wire), 4000) {
+			for i := 0; i < len(wire); i += 1 + len(wire)/400 {
 				check(&parser{}, wire[:i], wire[i:])
 			}
 			if len(wire) < 4000 {

@@ -21,6 +21,8 @@ type player interface {
 	// drain ends what slice left in flight, as neither success nor failure.
 	// What is counted meanwhile belongs to no group and is lost.
 	drain()
+	// expect tells before a group of cycles whether it may be discarded.
+	expect(guarded bool)
 	// settle ends a group of cycles, counted or discarded.
 	settle(keep bool)
 	// late returns the longest time that the generator was off its CPU
@@ -97,6 +99,7 @@ func (r *rotation) over() bool {
 // or discards them for all targets alike.
 func (r *rotation) group(ctx context.Context) {
 	guarded := r.guarded()
+	r.p.expect(guarded)
 	if guarded {
 		r.evidence.begin()
 	}

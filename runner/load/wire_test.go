@@ -83,12 +83,13 @@ func write(c *net.TCPConn, pieces ...string) {
 var brief = Schedule{Mode: spec.Turns, Window: 5 * time.Millisecond, Turn: time.Millisecond, Order: forward}
 
 func TestConformance(t *testing.T) {
-	for _, e := range engines {
+	for _, portable := range []bool{false, true} {
+		o := Options{Portable: portable}
 		for _, shape := range shapes {
 			if shape.rest != "" || len(shape.wire) == 0 {
 				continue
 			}
-			t.Run(e.name+"/"+shape.name, func(t *testing.T) {
+			t.Run(fmt.Sprintf("portable %v/%s", portable, shape.name), func(t *testing.T) {
 				server := script(t, func(c *net.TCPConn, n int64) bool {
 					at := int(n*7) % min(len(shape.wire), 4000)
 					write(c, shape.wire[:at], shape.wire[at:])
@@ -99,10 +100,10 @@ func TestConformance(t *testing.T) {
 					s.HTTP.Method = shape.method
 				}
 				if shape.status == 0 {
-					fails(t, s, e.options, server.target(), Protocol, EOF)
+					fails(t, s, o, server.target(), Protocol, EOF)
 					return
 				}
-				sample := play(t, s, e.options, brief, server.target())[0]
+				sample := play(t, s, o, brief, server.target())[0]
 				if sample.Failed != 0 || sample.OK < 3 {
 					t.Errorf("%d valid responses, %d failed: %v", sample.OK, sample.Failed, sample.Errors)
 				}

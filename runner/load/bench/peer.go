@@ -67,6 +67,7 @@ func peer(ctx context.Context, c config) error {
 	fmt.Printf("server %s, %d connections, pipeline %d, wait %s, portable %v, %d pairs of %v\n", c.server, c.connections, c.pipeline, c.wait, c.portable, c.rounds, c.window)
 	show("driver", ours)
 	show("wrk", theirs)
+	fmt.Printf("driver: largest resident set of the whole process %.0f MB\n", float64(maxRSS())/1e6)
 	fmt.Printf("driver / wrk: %.2f (%.2f to %.2f)\n", median(ratios), slices.Min(ratios), slices.Max(ratios))
 	return nil
 }

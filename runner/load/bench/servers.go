@@ -86,7 +86,7 @@ func (k kind) start(ctx context.Context, dir, cpu string, rounds int) (*server, 
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
-	s := &server{cmd, net.JoinHostPort("127.0.0.1", port)}
+	s := &server{cmd: cmd, addr: net.JoinHostPort("127.0.0.1", port)}
 	for range 500 {
 		c, err := net.Dial("tcp", s.addr)
 		if err == nil {
@@ -122,6 +122,15 @@ func ownCPU() time.Duration {
 		return 0
 	}
 	return time.Duration(r.Utime.Nano() + r.Stime.Nano())
+}
+
+// maxRSS is the largest resident set of this process so far, in bytes.
+func maxRSS() int64 {
+	var r syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &r); err != nil {
+		return 0
+	}
+	return r.Maxrss << 10
 }
 
 // freePort finds a port that nothing listens on.
