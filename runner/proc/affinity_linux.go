@@ -54,6 +54,9 @@ func setAffinity(tid int, c CPUs) error {
 	return nil
 }
 
+// onMainThread reports whether the calling thread is the process's first.
+func onMainThread() bool { return unix.Gettid() == os.Getpid() }
+
 // PinSelf pins every thread of this process to the CPUs. Threads that start
 // later inherit it.
 func PinSelf(c CPUs) error {

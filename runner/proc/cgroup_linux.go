@@ -70,11 +70,11 @@ func joinMount(mount, root, path string) (string, error) {
 
 // newCgroup makes the folder that holds the groups of a run.
 func newCgroup(id string) (*cgroup, error) {
-	mounts, err := os.ReadFile("/proc/self/mountinfo")
+	mounts, err := readKernel("/proc/self/mountinfo")
 	if err != nil {
 		return nil, err
 	}
-	self, err := os.ReadFile("/proc/self/cgroup")
+	self, err := readKernel("/proc/self/cgroup")
 	if err != nil {
 		return nil, err
 	}
@@ -83,16 +83,22 @@ func newCgroup(id string) (*cgroup, error) {
 		return nil, err
 	}
 	g := &cgroup{filepath.Join(own, "tandem-"+id)}
-	if err := os.Mkdir(g.dir, 0o755); err != nil {
-		return nil, err
+	return g, g.make()
+}
+
+// make makes the group's folder.
+func (g *cgroup) make() error {
+	err := os.Mkdir(g.dir, 0o755)
+	if errors.Is(err, unix.EACCES) || errors.Is(err, unix.EPERM) || errors.Is(err, unix.EROFS) {
+		return fmt.Errorf("this user may not make one in %s: %w", filepath.Dir(g.dir), errors.Unwrap(err))
 	}
-	return g, nil
+	return err
 }
 
 // child makes a group inside.
 func (g *cgroup) child(name string) (*cgroup, error) {
 	c := &cgroup{filepath.Join(g.dir, name)}
-	return c, os.Mkdir(c.dir, 0o755)
+	return c, c.make()
 }
 
 // open opens the folder, to start a process inside it.
@@ -102,7 +108,7 @@ func (g *cgroup) open() (*os.File, error) {
 
 // cpu is the CPU time of all that was ever in the group, in microseconds.
 func (g *cgroup) cpu() (time.Duration, error) {
-	b, err := os.ReadFile(filepath.Join(g.dir, "cpu.stat"))
+	b, err := readKernel(filepath.Join(g.dir, "cpu.stat"))
 	if err != nil {
 		return 0, err
 	}
@@ -120,7 +126,7 @@ func (g *cgroup) cpu() (time.Duration, error) {
 func (g *cgroup) pids() ([]int, error) {
 	var out []int
 	err := g.walk(func(dir string) error {
-		b, err := os.ReadFile(filepath.Join(dir, "cgroup.procs"))
+		b, err := readKernel(filepath.Join(dir, "cgroup.procs"))
 		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENODEV) {
 			return nil // removed meanwhile
 		}
@@ -139,10 +145,19 @@ func (g *cgroup) pids() ([]int, error) {
 
 // walk calls f for the group's folder and every group inside it, innermost first.
 func (g *cgroup) walk(f func(dir string) error) error {
-	entries, err := os.ReadDir(g.dir)
+	// A folder has a link more for each folder in it: most have none.
+	var st unix.Stat_t
+	err := unix.Stat(g.dir, &st)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
+	if err != nil {
+		return &os.PathError{Op: "stat", Path: g.dir, Err: err}
+	}
+	if st.Nlink == 2 {
+		return f(g.dir)
+	}
+	entries, err := os.ReadDir(g.dir)
 	if err != nil {
 		return err
 	}

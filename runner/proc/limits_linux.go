@@ -52,11 +52,11 @@ func (s *Supervisor) limitByGroup(m *limiter, l spec.Limits, n int) error {
 	if s.opt.NoCgroup {
 		return errors.New("control groups are turned off")
 	}
-	mounts, err := os.ReadFile("/proc/self/mountinfo")
+	mounts, err := readKernel("/proc/self/mountinfo")
 	if err != nil {
 		return err
 	}
-	self, err := os.ReadFile("/proc/self/cgroup")
+	self, err := readKernel("/proc/self/cgroup")
 	if err != nil {
 		return err
 	}
@@ -66,11 +66,14 @@ func (s *Supervisor) limitByGroup(m *limiter, l spec.Limits, n int) error {
 		return nil
 	}
 	err1 := s.limitV1(m, l, name, string(mounts), string(self))
-	if err1 == nil {
-		return nil
+	if err1 == errNoV1 {
+		return err2
 	}
-	return fmt.Errorf("version 2: %w; version 1: %w", err2, err1)
+	return err1
 }
+
+// errNoV1 says that version 1 is not what this machine has.
+var errNoV1 = errors.New("no hierarchy with the controller is mounted")
 
 // limitV2 makes one group beside ours, in a parent that hands its controllers
 // down. A group with processes of its own, such as ours, cannot do that.
@@ -79,8 +82,12 @@ func (s *Supervisor) limitV2(m *limiter, l spec.Limits, name, mounts, self strin
 	if err != nil {
 		return err
 	}
-	for _, parent := range []string{own, filepath.Dir(own)} {
-		have, err2 := os.ReadFile(filepath.Join(parent, "cgroup.subtree_control"))
+	parents := []string{own}
+	if mount, _, _ := findMount(mounts, "cgroup2", ""); own != mount {
+		parents = append(parents, filepath.Dir(own))
+	}
+	for _, parent := range parents {
+		have, err2 := readKernel(filepath.Join(parent, "cgroup.subtree_control"))
 		switch {
 		case err2 != nil:
 			err = err2
@@ -140,7 +147,7 @@ func (s *Supervisor) limitV1(m *limiter, l spec.Limits, name, mounts, self strin
 		}
 		own, ok := ownCgroupV1(mounts, self, c.controller)
 		if !ok {
-			return fmt.Errorf("no hierarchy with the %s controller is mounted", c.controller)
+			return errNoV1
 		}
 		if err := m.makeBox(s, filepath.Join(own, name), c.settings); err != nil {
 			return err
@@ -159,10 +166,10 @@ func (m *limiter) makeBox(s *Supervisor, dir string, settings []setting) error {
 	if err := s.dog.tell("box " + dir); err != nil {
 		return err
 	}
-	if err := os.Mkdir(dir, 0o755); err != nil {
+	g := &cgroup{dir}
+	if err := g.make(); err != nil {
 		return err
 	}
-	g := &cgroup{dir}
 	m.boxes = append(m.boxes, g)
 	for _, set := range settings {
 		err := os.WriteFile(filepath.Join(dir, set.file), []byte(set.value), 0o644)
@@ -224,7 +231,7 @@ func (m *limiter) remove() error {
 // reason tells whether the kernel has killed for memory.
 func (m *limiter) reason() string {
 	for _, file := range m.kills {
-		b, err := os.ReadFile(file)
+		b, err := readKernel(file)
 		if err != nil {
 			continue
 		}
@@ -273,7 +280,7 @@ func (t *tree) rss() (int64, error) {
 	pids, err := t.members()
 	var sum int64
 	for _, pid := range pids {
-		b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/statm")
+		b, err := readKernel("/proc/" + strconv.Itoa(pid) + "/statm")
 		if f := strings.Fields(string(b)); err == nil && len(f) > 1 {
 			pages, _ := strconv.ParseInt(f[1], 10, 64)
 			sum += pages * int64(os.Getpagesize())

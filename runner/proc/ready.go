@@ -289,14 +289,3 @@ func (l *logWatch) match(re *regexp.Regexp) error {
 	}
 	return errors.New("no such line yet")
 }
-
-// FreePort finds a TCP port on which nothing listens on the loopback
-// address. Somebody else may take it before it is used, which WaitReady tells.
-func FreePort() (int, error) {
-	l, err := net.Listen("tcp4", "127.0.0.1:0")
-	if err != nil {
-		return 0, fmt.Errorf("find a free port: %w", err)
-	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port, nil
-}

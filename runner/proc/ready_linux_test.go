@@ -141,15 +141,28 @@ func TestStrangerOnThePort(t *testing.T) {
 // that the probe does not reach.
 func TestStrangerElsewhere(t *testing.T) {
 	r := newRig(t, Options{})
-	l, err := net.Listen("tcp", "127.0.0.2:0")
+	addr, port := freeAddr(t)
+	l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.2:%d", port))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	addr := fmt.Sprintf("127.0.0.1:%d", l.Addr().(*net.TCPAddr).Port)
 	p := r.start("serve", addr)
 	if err := WaitReady(t.Context(), p, Probe{TCP: addr, Timeout: 10 * time.Second}); err != nil {
 		t.Error(err)
+	}
+}
+
+func TestFreePort(t *testing.T) {
+	lo, hi, err := portRange()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 20 {
+		port, err := FreePort()
+		if err != nil || port >= lo && port <= hi {
+			t.Errorf("found %d, %v; connections use %d to %d", port, err, lo, hi)
+		}
 	}
 }
 

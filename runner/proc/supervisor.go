@@ -95,6 +95,19 @@ func (s *Supervisor) mark(n string) string {
 // new thread from a locked one, so nothing else inherits that affinity.
 func (s *Supervisor) spawner() {
 	runtime.LockOSThread()
+	if onMainThread() {
+		// The affinity of the main thread is taken for that of the process,
+		// by ourselves and by others. While this one is locked to it,
+		// another goroutine cannot be.
+		other := make(chan struct{})
+		go func() {
+			close(other)
+			s.spawner()
+		}()
+		<-other
+		runtime.UnlockOSThread()
+		return
+	}
 	for job := range s.jobs {
 		job()
 	}

@@ -106,9 +106,14 @@ func (s *Supervisor) fork(p *Process, c Cmd, path string, attr *os.ProcAttr) err
 	}
 	// A child inherits the affinity of the thread that forks it, so it never
 	// runs elsewhere, not even while it is loaded.
+	own, err := affinity(0)
+	if err != nil {
+		return err
+	}
 	if err := setAffinity(0, cpus); err != nil {
 		return fmt.Errorf("pin to CPU %s: %w", cpus, err)
 	}
+	defer setAffinity(0, own) // it is as it was, so this cannot fail
 	attr.Sys = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: unix.SIGKILL}
 	if p.tree.cg != nil {
 		dir, err := p.tree.cg.open()

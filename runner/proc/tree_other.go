@@ -128,3 +128,6 @@ func ReadTopology() (Topology, error) { return Topology{}, unsupported("read the
 
 // ReadCPUTimes needs Linux.
 func ReadCPUTimes() (map[int]CPUTimes, error) { return nil, unsupported("read CPU times") }
+
+// onMainThread does not matter where nothing is pinned.
+func onMainThread() bool { return false }

@@ -1,0 +1,121 @@
+package proc
+
+import (
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+const nobody = 65534
+
+// TestAsUser runs the tests of containment again without root's powers:
+// control groups cannot be written then, and other users' processes not read.
+// Without root, all tests run so anyway, and this one has nothing to add.
+func TestAsUser(t *testing.T) {
+	if os.Getuid() != 0 {
+		return
+	}
+	t.Parallel()
+	l, err := net.Listen("tcp", "127.0.0.1:0") // of root, for TestStrangerOfAnotherUser
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	dir := nobodysDir(t)
+	c := exec.Command(copyOfSelf(t, dir), "-test.v", "-test.run",
+		"^(TestRun|TestStop|TestDeath|TestNothingOutlivesUs|TestUsage|TestReadyOfOthers|TestStranger|TestProcessesStartPinned|TestLimit|TestPinSelf|TestAudit)")
+	c.Env = append(withoutEnv(os.Environ(), "TMPDIR"), "TMPDIR="+dir, "HOME="+dir, "PORT_OF_ROOT="+strconv.Itoa(l.Addr().(*net.TCPAddr).Port))
+	c.Dir = dir
+	c.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+	out, err := c.CombinedOutput()
+	if err != nil {
+		t.Errorf("%v:\n%s", err, out)
+	}
+	if n := strings.Count(string(out), "--- PASS"); n < 20 {
+		t.Errorf("found %d tests passed, expected more:\n%s", n, out)
+	}
+}
+
+// nobodysDir is a folder that nobody may use.
+func nobodysDir(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "proc-test-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	if err := os.Chown(dir, nobody, nobody); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// copyOfSelf copies the test binary to where nobody can execute it.
+func copyOfSelf(t *testing.T, dir string) string {
+	t.Helper()
+	in, err := os.Open("/proc/self/exe")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	name := filepath.Join(dir, "proc.test")
+	out, err := os.OpenFile(name, os.O_CREATE|os.O_WRONLY, 0o755)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.Copy(out, in); err != nil {
+		t.Fatal(err)
+	}
+	if err := out.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return name
+}
+
+// TestStrangerOfAnotherUser has a listener that belongs to root, whose files
+// an ordinary user cannot look into. TestAsUser sets it up.
+func TestStrangerOfAnotherUser(t *testing.T) {
+	port, err := strconv.Atoi(os.Getenv("PORT_OF_ROOT"))
+	if err != nil {
+		return
+	}
+	r := newRig(t, Options{})
+	p := r.start("sleep")
+	err = WaitReady(t.Context(), p, Probe{TCP: "127.0.0.1:" + strconv.Itoa(port)})
+	if err == nil || !strings.Contains(err.Error(), "is taken by a process of another user") {
+		t.Errorf("found %v", err)
+	}
+	if notes := strings.Join(r.Notes(), "\n"); !strings.Contains(notes, "control groups cannot be used") {
+		t.Errorf("found notes %q, expected to be told that control groups cannot be written", notes)
+	}
+}
+
+// TestServerOfAnotherUser has root start a server as an ordinary user, whose
+// socket is known to be ours all the same.
+func TestServerOfAnotherUser(t *testing.T) {
+	if os.Getuid() != 0 {
+		return
+	}
+	eachWay(t, func(t *testing.T, r *rig) {
+		addr, _ := freeAddr(t)
+		exe := copyOfSelf(t, nobodysDir(t))
+		c := r.cmd("serve", addr)
+		c.Argv = append([]string{"setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", exe}, c.Argv[1:]...)
+		p, err := r.Start(t.Context(), c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := WaitReady(t.Context(), p, Probe{TCP: addr}); err != nil {
+			t.Error(err)
+		}
+		if _, err := p.Usage(); err != nil {
+			t.Error(err)
+		}
+	})
+}
