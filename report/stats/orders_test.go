@@ -60,3 +60,23 @@ func TestCalibrationOrders(t *testing.T) {
 		}
 	}
 }
+
+// TestCalibrationKept shows what an effect does that a copy keeps through all
+// blocks: its folder's place on the disk, say, where a tree is too large to be
+// copied afresh for every block. Blocks do not average it out, and relabelling
+// cannot see it.
+func TestCalibrationKept(t *testing.T) {
+	for i, share := range []float64{0, 0.05, 0.1, 0.2, 0.5} {
+		for _, blocks := range []int{4, 12, 20} {
+			w := world{machine: quiet, rows: 1, blocks: blocks, kept: 0.02 * share}
+			n := *tables
+			alarms := simulate(n, uint64(400+i), func(r *rand.Rand) tally {
+				return w.run(t, r, Options{Alpha: *alpha, Seed: r.Uint64(), Relabellings: *relabellings})
+			}).alarms
+			t.Logf("| %.0f%% | %d | %.2f%% |", 100*share, blocks, 100*float64(alarms)/float64(n))
+			if limit := mostAlarms(n, *alpha); share == 0 && alarms > limit {
+				t.Errorf("%d of %d same-code tables have a mark, expected at most %d", alarms, n, limit)
+			}
+		}
+	}
+}

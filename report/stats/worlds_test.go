@@ -25,6 +25,7 @@ type world struct {
 
 	jitter  float64                      // factor on the spread of the candidates' copies
 	effect  func(group, row int) float64 // true log ratio; nil: none
+	kept    float64                      // spread of what each copy keeps through all blocks
 	missing float64                      // chance that a row lacks a block
 	round   float64                      // values are rounded to this
 }
@@ -41,9 +42,17 @@ func (w world) table(r *rand.Rand) []Row {
 		rows[i].Group = i / w.rows
 		rows[i].Margin = 0.02
 	}
+	n := copies * (candidates + 1)
+	var kept [][]float64
+	if w.kept > 0 {
+		kept = fill(r, n, w.rows, w.kept, normal)
+	}
 	for b := range w.blocks {
-		slots := m(r, b, copies*(candidates+1))
+		slots := m(r, b, n)
 		places(r, b, slots)
+		if w.kept > 0 {
+			shift(slots, func(i, k int) float64 { return kept[i][k] })
+		}
 		for i := range rows {
 			if r.Float64() < w.missing {
 				continue
