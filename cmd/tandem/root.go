@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"runtime/debug"
 	"time"
 
@@ -100,7 +101,7 @@ Exit codes: 0 passed, 1 a gate failed, 2 the spec or the command line is wrong,
 		Version:       version(),
 	}
 	root.PersistentFlags().StringVar(&a.color, "color", "auto", "colour: auto, always or never (NO_COLOR is respected by auto)")
-	root.AddCommand(a.runCmd(), a.reportCmd(), a.planCmd(), a.doctorCmd(), a.doctorServerCmd())
+	root.AddCommand(a.runCmd(), a.reportCmd(), a.planCmd(), a.doctorCmd(), a.doctorServerCmd(), a.validateCmd(), a.schemaCmd(), a.initCmd())
 	root.CompletionOptions.HiddenDefaultCmd = true
 	return root
 }
@@ -144,11 +145,14 @@ func (a *app) specPath() (string, error) {
 	if err != nil {
 		return "", &exitError{exitUsage, err}
 	}
+	if rel, err := filepath.Rel(dir, path); err == nil {
+		path = rel // what a reader and an annotation can follow
+	}
 	return path, nil
 }
 
 func (a *app) specOptions() spec.Options {
-	return spec.Options{Profile: a.profile, Env: a.env}
+	return spec.Options{Profile: a.profile, Env: a.env, CPUs: cpus(), Power: specPower()}
 }
 
 // colored says whether w gets colour.

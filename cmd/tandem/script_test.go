@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -40,6 +41,19 @@ func TestScripts(t *testing.T) {
 			// Each script's servers carry its folder in their arguments.
 			e.Setenv("MARK", "mark-"+filepath.Base(e.WorkDir)+"-"+strconv.Itoa(os.Getpid()))
 			e.Setenv("XDG_CACHE_HOME", filepath.Join(e.WorkDir, "cache"))
+			repo, err := filepath.Abs("../..")
+			if err != nil {
+				return err
+			}
+			e.Setenv("REPO", repo)
+			// Builds in scripts share the caches of whoever runs the tests.
+			for _, name := range []string{"GOCACHE", "GOMODCACHE", "GOFLAGS", "GOPROXY"} {
+				out, err := exec.Command("go", "env", name).Output()
+				if err != nil {
+					return err
+				}
+				e.Setenv(name, strings.TrimSpace(string(out)))
+			}
 			e.Setenv("GIT_CONFIG_NOSYSTEM", "1")
 			e.Setenv("GIT_AUTHOR_NAME", "T")
 			e.Setenv("GIT_AUTHOR_EMAIL", "t@example.com")
