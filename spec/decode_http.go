@@ -24,7 +24,7 @@ func (d *decoder) http(v value) *HTTP {
 	}
 	m.on("method", func(v value) { h.Method = d.method(v) })
 	m.on("path", func(v value) { h.Path = d.requestPath(v) })
-	m.on("url", func(v value) { h.URL = d.url(v, "http://", "https://") })
+	m.on("url", func(v value) { h.URL = d.url(v, "http://", "https://", "unix:") })
 	m.on("headers", func(v value) { h.Headers = d.headers(v) })
 	m.on("body", func(v value) { h.Body, h.BodyFile = d.body(v) })
 	m.on("connections", func(v value) { d.count(v, 1, maxConnections, &h.Connections) })
