@@ -60,7 +60,10 @@ func (e *execution) taking(sc spec.Scenario, all []*instance) []*instance {
 // loadOptions says where the generator runs. It may poll without sleeping
 // only where no server shares its CPUs.
 func (e *execution) loadOptions() load.Options {
-	return load.Options{Env: e.Env, CPUs: e.pins.Load, Shared: len(e.pins.Load.And(e.pins.Server)) > 0}
+	return load.Options{
+		Env: e.Env, CPUs: e.pins.Load, Loops: e.Spec.Generator.CPUs,
+		Shared: len(e.pins.Load.And(e.pins.Server)) > 0,
+	}
 }
 
 // window is one scenario in one block.
@@ -71,6 +74,7 @@ type window struct {
 	index     int // of the scenario in the plan
 	driver    load.Driver
 	instances []*instance
+	began     time.Time // of the measuring
 }
 
 func (w *window) report(phase Phase) {
@@ -117,6 +121,7 @@ func (w *window) measure(ctx context.Context, instances []*instance, mode spec.I
 		return w.generatorFailure(ctx, err)
 	}
 	w.report(Measuring)
+	w.began = w.Now()
 	before, err := w.read(instances)
 	if err != nil {
 		return w.invalid(instances, err.Error())
@@ -197,7 +202,7 @@ func (w *window) warmUp(ctx context.Context, conns load.Load, s load.Schedule) (
 }
 
 func (w *window) read(instances []*instance) (reading, error) {
-	r := reading{at: time.Now(), usage: make([]proc.Usage, len(instances))}
+	r := reading{usage: make([]proc.Usage, len(instances))}
 	for i, in := range instances {
 		if in.process == nil {
 			continue
@@ -211,9 +216,10 @@ func (w *window) read(instances []*instance) (reading, error) {
 		}
 		r.usage[i] = u
 	}
-	// Where they cannot be read, nothing is said of steal: it is no reason to
-	// lose the window.
-	r.cpus, _ = proc.ReadCPUTimes()
+	if w.auditor != nil {
+		audit, err := w.auditor.Read()
+		r.audit, r.known = audit, err == nil
+	}
 	return r, nil
 }
 
@@ -234,7 +240,7 @@ func (w *window) invalid(instances []*instance, why string) error {
 func (w *window) trial(in *instance, s load.Sample, before, after reading, i int) journal.Trial {
 	t := journal.Trial{
 		Block: w.block.Index, Scenario: w.sc.ID(), Arm: w.Plan.Arms[in.Arm], Copy: in.Index, Slot: in.slot,
-		Started: w.Now().Add(-after.at.Sub(before.at)), Elapsed: s.Elapsed.Seconds(), Turns: s.Turns,
+		Started: w.began, Elapsed: s.Elapsed.Seconds(), Turns: s.Turns,
 		Metrics: s.Values(), Interval: s.Interval, Errors: errorCounts(s.Errors),
 		Audit: w.auditOf(s, before, after),
 	}
