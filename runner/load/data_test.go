@@ -83,6 +83,8 @@ func TestData(t *testing.T) {
 			if sample.Failed != 0 || sample.OK < 4 {
 				t.Errorf("ok %d, failed %d: %v", sample.OK, sample.Failed, sample.Errors)
 			}
+			mu.Lock()
+			defer mu.Unlock()
 			total := int64(0)
 			for _, key := range []string{"/item/1 hello from base, a base", "/item/2 hello from base, b base", "/item/3 hello from base, c base"} {
 				total += seen[key] - 1 // less the check

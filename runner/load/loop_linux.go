@@ -105,7 +105,14 @@ func (l *loop) turn(target int, d time.Duration) {
 	t := l.targets[target]
 	l.marked, l.worked = l.now(), false
 	l.until = 0
-	l.poll(0) // sees connections that were closed meanwhile
+	// Sees connections that were closed meanwhile, and gives the target of
+	// the turn before time to end what it put off until after its answers.
+	for ends := l.last + int64(rest); ; {
+		l.poll(ends)
+		if l.last >= ends {
+			break
+		}
+	}
 	l.began = l.now()
 	l.until = l.began + int64(d)
 	l.marked, l.worked = l.began, true

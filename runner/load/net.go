@@ -61,6 +61,7 @@ func (n *netLoad) now() int64 { return int64(time.Since(n.epoch)) }
 // turn implements player.
 func (n *netLoad) turn(target int, d time.Duration) time.Duration {
 	t := n.targets[target]
+	time.Sleep(rest)
 	start := n.now()
 	until := start + int64(d)
 	t.until.Store(until)

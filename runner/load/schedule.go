@@ -38,6 +38,11 @@ const (
 	// guardLimit is the longest turn that the guard applies to. A cycle of
 	// longer ones takes so long that something happens in each.
 	guardLimit = 50 * time.Millisecond
+	// rest is how long all is quiet before each turn. What a server puts off
+	// until it has answered (garbage, timers, threads that look for work
+	// before they sleep) would otherwise be paid for by the target whose turn
+	// is next. It belongs to no turn.
+	rest = 100 * time.Microsecond
 	// maxDiscard is how much measuring time, in windows, may be discarded.
 	// What is measured after that counts, whatever happens.
 	maxDiscard = 1.0
