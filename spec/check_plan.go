@@ -103,14 +103,14 @@ func (d *decoder) checkBlocks(s *Spec) {
 		return
 	}
 	fixed := s.Plan
-	for fixed.Blocks.Max < maxBlocks && (least == 0 || least > fixed.Blocks.Max) {
+	for fixed.Blocks.Max < s.Plan.Blocks.Max+200 && (least == 0 || least > fixed.Blocks.Max) {
 		fixed.Blocks.Max++
 		fixed.Blocks.Min = fixed.Blocks.Max
 		least = d.o.Power.MinBlocks(fixed, alpha)
 	}
 	d.warnOn(d.planNode("blocks"), kindPlan,
 		fmt.Sprintf("blocks: %d blocks of %s cannot mark any row at alpha %v, however large its change", s.Plan.Blocks.Max, plural(s.Plan.Copies, "copy", "copies"), s.Alpha),
-		fmt.Sprintf("%d blocks can", least))
+		fmt.Sprintf("%s can", plural(fixed.Blocks.Max, "block", "blocks")))
 }
 
 func plural(n int, one, many string) string {
@@ -133,6 +133,9 @@ func (d *decoder) checkLevels(s *Spec) {
 	for i, t := range s.Thresholds {
 		spread := d.spreadOf(s, t)
 		least := d.o.Power.Resolvable(s.Plan, spread, s.Alpha, rows)
+		if math.IsInf(least, 0) || math.IsNaN(least) {
+			continue // checkBlocks says that it can mark nothing
+		}
 		for _, g := range d.marks.thresholds[i].gates {
 			if slices.Contains(g.gate.uses.names, "noise") || slices.Contains(g.gate.uses.names, "p") {
 				continue

@@ -81,7 +81,7 @@ var kindDocs = map[string]string{
 	kindPlan:       "A plan that cannot measure what is asked",
 	kindPins:       "CPUs that contradict each other or do not exist",
 	kindGit:        "A revision that does not exist",
-	kindPortable:   "Something that is read differently elsewhere",
+	KindFile:       "A file that cannot be read",
 }
 
 func writeSARIF(w io.Writer, tool string, diags []Diagnostic) error {

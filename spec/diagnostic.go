@@ -32,26 +32,28 @@ type Diagnostic struct {
 const (
 	kindUnknownKey = "unknown-key" // a key that its mapping does not know
 	kindMissingKey = "missing-key"
-	kindWrongType  = "wrong-type"  // a list where text is due, and the like
-	kindBadValue   = "bad-value"   // the right type, but not a value that is allowed
-	kindEmpty      = "empty"       // a list or mapping without entries, a key without a value
-	kindConflict   = "conflict"    // keys that exclude each other
-	kindUnit       = "unit"        // a duration, size or rate that is not one
-	kindName       = "name"        // a name that breaks the rule for names
-	kindSyntax     = "syntax"      // not YAML, or YAML that is not accepted
-	kindDuplicate  = "duplicate"   // the same key twice
-	kindLimit      = "limit"       // larger than what is accepted
-	kindReference  = "reference"   // ${...} that names nothing
-	kindExpression = "expression"  // an expression that does not compile
-	kindMetric     = "metric"      // a metric that does not exist
-	kindSelector   = "selector"    // a glob that selects nothing
-	kindUndefined  = "undefined"   // a name that refers to nothing, such as a baseline
-	kindPath       = "path"        // a file or folder that is not there, or outside
-	kindPlan       = "plan"        // a plan that cannot measure what is asked
-	kindPins       = "pins"        // CPUs that contradict each other or do not exist
-	kindGit        = "git"         // a revision that does not exist
-	kindPortable   = "portability" // allowed, but read differently elsewhere
+	kindWrongType  = "wrong-type" // a list where text is due, and the like
+	kindBadValue   = "bad-value"  // the right type, but not a value that is allowed
+	kindEmpty      = "empty"      // a list or mapping without entries, a key without a value
+	kindConflict   = "conflict"   // keys that exclude each other
+	kindUnit       = "unit"       // a duration, size or rate that is not one
+	kindName       = "name"       // a name that breaks the rule for names
+	kindSyntax     = "syntax"     // not YAML, or YAML that is not accepted
+	kindDuplicate  = "duplicate"  // the same key twice
+	kindLimit      = "limit"      // larger than what is accepted
+	kindReference  = "reference"  // ${...} that names nothing
+	kindExpression = "expression" // an expression that does not compile
+	kindMetric     = "metric"     // a metric that does not exist
+	kindSelector   = "selector"   // a glob that selects nothing
+	kindUndefined  = "undefined"  // a name that refers to nothing, such as a baseline
+	kindPath       = "path"       // a file or folder that is not there, or outside
+	kindPlan       = "plan"       // a plan that cannot measure what is asked
+	kindPins       = "pins"       // CPUs that contradict each other or do not exist
+	kindGit        = "git"        // a revision that does not exist
 )
+
+// KindFile is the kind of a diagnostic that a caller makes of Load's error.
+const KindFile = "file"
 
 // HasErrors reports whether any of the diagnostics is an error.
 func HasErrors(diags []Diagnostic) bool {
