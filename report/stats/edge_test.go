@@ -82,6 +82,9 @@ func TestRowWithoutBlocks(t *testing.T) {
 	if !table.Results[1].Marked {
 		t.Errorf("found %+v, expected a mark", table.Results[1])
 	}
+	if table, err = Judge([]Row{{}, {}}, Options{Alpha: 0.01}); err != nil || table.Results[1].P != 1 || table.Permutations != 0 {
+		t.Errorf("only rows without blocks: found %+v, %v", table, err)
+	}
 	if table, err = Judge(nil, Options{Alpha: 0.01}); err != nil || len(table.Results) != 0 {
 		t.Errorf("no rows: found %v, %v", table, err)
 	}

@@ -57,65 +57,80 @@ func Judge(rows []Row, o Options) (Table, error) {
 
 // judge fills in the results of one candidate's rows.
 func (t *Table) judge(all []sample, of []int, group, groups int, o Options) error {
-	rows := make([]sample, len(of))
+	c := candidate{rows: make([]sample, len(of)), confidence: t.Confidence}
 	z := make([]float64, len(of))
 	for k, i := range of {
-		rows[k] = all[i]
-		z[k] = rows[k].z()
+		c.rows[k] = all[i]
+		z[k] = all[i].z()
 	}
-	share := o.share(rows, groups)
-	t.Alpha = max(t.Alpha, o.Alpha*share)
+	share := o.share(c.rows, groups)
 	alpha := o.Alpha * share / float64(groups)
 	limit, drawn := o.effort(alpha)
-	g, err := newRelabelling(rows, limit, drawn, o.Seed+uint64(group))
-	if err != nil {
+	if err := c.relabel(limit, drawn, o.Seed+uint64(group)); err != nil {
 		return err
 	}
-	if t.Permutations == 0 || g.count < t.Permutations {
-		t.Permutations = g.count
+	t.Alpha = max(t.Alpha, o.Alpha*share)
+	t.Exact = t.Exact && c.g.exact
+	if t.Permutations == 0 || c.g.count < t.Permutations {
+		t.Permutations = c.g.count
 	}
-	t.Exact = t.Exact && g.exact
-
-	low, high, scratch := make([]float64, g.count), make([]float64, g.count), make([]float64, g.count)
-	known := map[string]weights{}
-	verdicts := stepDown(z, g.count, alpha, func(k int, out []float64) {
-		s := rows[k]
-		g.effects(s, out)
-		r := &t.Results[of[k]]
-		r.CI = [2]float64{math.Inf(-1), math.Inf(1)}
-		if len(s.per) > 0 {
-			r.CI = interval(s.effect, out, g.weightsOf(s, known), t.Confidence, low, high, scratch)
-		}
-		for m, v := range out {
-			if out[m] = 0; s.scale > 0 {
-				out[m] = math.Abs(v) / s.scale
-			}
-		}
-	})
+	verdicts := stepDown(z, c.g.count, alpha, c.each)
 	for k, i := range of {
 		v := verdicts[k]
-		if share > 0 {
-			v.p = min(1, v.p*float64(groups)/share)
-		} else {
-			v.p = 1
-		}
-		t.Results[i].fill(rows[k], v)
-	}
-	for k, i := range of {
-		t.Results[i].More = o.more(rows[k], t.Results[i], len(of), groups)
+		v.p = min(1, v.p*float64(groups)/share) // a look without a share has no p below 1
+		t.Results[i].CI = c.ci[k]
+		t.Results[i].fill(c.rows[k], v)
+		t.Results[i].More = o.more(c.rows[k], t.Results[i], len(of), groups)
 	}
 	return nil
 }
 
-// weightsOf computes the weights of a row once for all rows with its blocks.
-func (g *relabelling) weightsOf(s sample, known map[string]weights) weights {
+// candidate is the rows of one candidate, and what they share.
+type candidate struct {
+	rows       []sample
+	g          *relabelling
+	confidence float64
+	ci         [][2]float64 // by row, once each has seen it
+
+	known              map[string]weights // by the blocks of a row
+	low, high, scratch []float64          // by relabelling, used again for each row
+}
+
+func (c *candidate) relabel(limit, drawn int, seed uint64) (err error) {
+	if c.g, err = newRelabelling(c.rows, limit, drawn, seed); err != nil {
+		return err
+	}
+	c.ci = make([][2]float64, len(c.rows))
+	c.known = map[string]weights{}
+	c.low, c.high, c.scratch = make([]float64, c.g.count), make([]float64, c.g.count), make([]float64, c.g.count)
+	return nil
+}
+
+// each computes row k's |z| under all relabellings, and its interval, which
+// comes from the same effects.
+func (c *candidate) each(k int, out []float64) {
+	s := c.rows[k]
+	c.g.effects(s, out)
+	c.ci[k] = [2]float64{math.Inf(-1), math.Inf(1)}
+	if len(s.per) > 0 {
+		c.ci[k] = interval(s.effect, out, c.weights(s), c.confidence, c.low, c.high, c.scratch)
+	}
+	for m, v := range out {
+		if out[m] = 0; s.scale > 0 {
+			out[m] = math.Abs(v) / s.scale
+		}
+	}
+}
+
+// weights computes the weights of a row once for all rows with its blocks.
+func (c *candidate) weights(s sample) weights {
 	key := fmt.Sprint(s.row.Blocks)
-	w, ok := known[key]
+	w, ok := c.known[key]
 	if !ok {
-		shares := make([]float64, g.count)
-		g.shares(s, shares)
+		shares := make([]float64, c.g.count)
+		c.g.shares(s, shares)
 		w = newWeights(shares)
-		known[key] = w
+		c.known[key] = w
 	}
 	return w
 }

@@ -64,7 +64,7 @@ type Result struct {
 	P        float64    // adjusted for the rows, candidates and looks: marked iff P <= Options.Alpha
 	Critical float64    // |effect| above which the row is marked at this look; +Inf where no effect could be
 	Marked   bool       // |Effect| > Critical
-	Same     bool       // CI within ±Margin
+	Same     bool       // CI within ±Margin; a marked row can be the same, too, where it moved by little
 	PerBlock []float64  // log ratio of each block
 	More     int        // further blocks that would settle it, estimated; 0: settled or unknown
 }
