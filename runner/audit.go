@@ -12,13 +12,24 @@ import (
 // reading is what is read of the machine and of the servers at a window's
 // border, when nothing is in flight.
 type reading struct {
-	at    time.Time
-	usage []proc.Usage          // by instance; zero without a server
-	cpus  map[int]proc.CPUTimes // nil where they cannot be read
+	usage []proc.Usage // by instance; zero without a server
+	audit proc.Reading
+	known bool // the audit could be read
 }
 
-// auditOf is the outside evidence on a window. It counts CPU time in ticks
-// of ten milliseconds, so it says little of windows shorter than a second.
+// startAudit opens what is read at the borders of windows. Where nothing can
+// be read the run goes on, and says so: evidence is no reason to lose a run.
+func (e *execution) startAudit() {
+	auditor, err := proc.NewAuditor(append(append(proc.CPUs{}, e.pins.Server...), e.pins.Load...))
+	if err != nil {
+		e.warnings = append(e.warnings, "what else this machine does is not known: "+err.Error())
+		return
+	}
+	e.auditor = auditor
+	e.warnings = append(e.warnings, auditor.Notes()...)
+}
+
+// auditOf is the outside evidence on a window.
 func (w *window) auditOf(s load.Sample, before, after reading) journal.Audit {
 	a := journal.Audit{Involuntary: s.Generator.Involuntary, Discarded: s.Dropped, Cycles: s.Cycles}
 	if s.Generator.Wall > 0 {
@@ -29,27 +40,27 @@ func (w *window) auditOf(s load.Sample, before, after reading) journal.Audit {
 		throughput := float64(s.OK) / s.Elapsed.Seconds()
 		a.LittleMismatch = math.Abs(throughput*s.Latency.Mean()/1e9/s.InUse - 1)
 	}
-	wall := after.at.Sub(before.at).Seconds()
-	if wall <= 0 || before.cpus == nil || after.cpus == nil {
+	if !before.known || !after.known {
 		return a
 	}
-	var steal, busy time.Duration
-	for _, cpu := range append(append(proc.CPUs{}, w.pins.Server...), w.pins.Load...) {
-		steal += after.cpus[cpu].Steal - before.cpus[cpu].Steal
-		if w.pins.Server.Has(cpu) {
-			busy += after.cpus[cpu].Busy() - before.cpus[cpu].Busy()
-		}
-	}
-	n := len(w.pins.Server) + len(w.pins.Load)
-	if n > 0 {
-		a.Steal = steal.Seconds() / wall / float64(n)
-	}
-	if w.sc.Command != nil {
-		return a // what runs on the servers' CPUs then are the commands themselves
-	}
+	var ours time.Duration
 	for i := range after.usage {
-		busy -= after.usage[i].CPU - before.usage[i].CPU
+		ours += after.usage[i].CPU - before.usage[i].CPU
 	}
-	a.OthersCPU = max(0, busy.Seconds()/wall)
+	seen := after.audit.Since(before.audit, ours)
+	a.Steal = seen.Steal
+	if w.sc.Command == nil && w.sc.Exec == nil { // whose processes would count as foreign
+		a.OthersCPU = max(0, seen.OthersCPU-seen.OthersError)
+	}
+	a.Throttled, a.TimeWait, a.Frequency = finite(seen.Throttled), finite(seen.TimeWait), finite(seen.Frequency)
 	return a
+}
+
+// finite is v, or 0 where it is not known: JSON has no word for NaN, and
+// these fields are left out at 0.
+func finite(v float64) float64 {
+	if math.IsNaN(v) || math.IsInf(v, 0) {
+		return 0
+	}
+	return v
 }

@@ -69,10 +69,10 @@ func Run(ctx context.Context, o Options) (result *journal.Run, err error) {
 	defer func() { err = errors.Join(err, sup.Close()) }()
 
 	if err := e.prepare(ctx); err != nil {
-		e.closeTrees()
+		e.closeAll()
 		return nil, e.setupFailure(ctx, err)
 	}
-	defer e.closeTrees()
+	defer e.closeAll()
 	return e.rec.run, e.measure(ctx)
 }
 
@@ -84,6 +84,7 @@ type execution struct {
 	trees   []*source.Tree // by Plan.Arms
 	arms    []spec.Arm     // by Plan.Arms; with Same, the baseline under each name
 	pins    proc.Pinning
+	auditor *proc.Auditor
 	host    journal.Host // read before this process is pinned
 	rec     *recorder
 	started time.Time
@@ -113,13 +114,17 @@ func (e *execution) prepare(ctx context.Context) error {
 	if err := e.choosePins(); err != nil {
 		return err
 	}
+	e.startAudit()
 	if err := e.startServices(ctx); err != nil {
 		return err
 	}
 	return e.openJournal(ctx)
 }
 
-func (e *execution) closeTrees() {
+func (e *execution) closeAll() {
+	if e.auditor != nil {
+		e.auditor.Close()
+	}
 	for _, t := range e.trees {
 		t.Close()
 	}

@@ -101,6 +101,9 @@ type Audit struct {
 	Discarded      int     `json:"discarded,omitempty"`       // cycles left out, for all copies alike
 	Cycles         int     `json:"cycles,omitempty"`          // cycles run
 	OthersCPU      float64 `json:"others_cpu,omitempty"`      // CPU seconds per second of other processes on our CPUs
+	Throttled      float64 `json:"throttled,omitempty"`       // CPU seconds per second that a quota of our control group took
+	TimeWait       float64 `json:"time_wait,omitempty"`       // share of the local ports that ended connections still hold
+	Frequency      float64 `json:"frequency,omitempty"`       // of the slowest of our CPUs at the window's end, in Hz
 	SoloRPS        float64 `json:"solo_rps,omitempty"`        // requests per second in a window of its own, at the end of the warm-up
 	LittleMismatch float64 `json:"little_mismatch,omitempty"` // |rps * mean latency / mean in flight - 1|
 }
