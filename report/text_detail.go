@@ -162,10 +162,11 @@ func (r *Row) plotName(named bool) string {
 	return name
 }
 
-// roundUp is the next of 1, 2 and 5 times a power of ten.
+// roundUp is the next round number: 1, 1.5, 2, 3, 4, 5 or 7 times a power of
+// ten.
 func roundUp(x float64) float64 {
 	ten := math.Pow(10, math.Floor(math.Log10(x)))
-	for _, f := range []float64{1, 2, 5} {
+	for _, f := range []float64{1, 1.5, 2, 3, 4, 5, 7} {
 		if x <= f*ten*(1+1e-9) {
 			return f * ten
 		}

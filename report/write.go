@@ -23,6 +23,7 @@ func renderers() map[string]renderer {
 		"text":        writeText,
 		"markdown":    writeMarkdown,
 		"json":        writeJSON,
+		"html":        writeHTML,
 		"csv":         writeCSV,
 		"junit":       writeJUnit,
 		"benchfmt":    writeBenchfmt,
