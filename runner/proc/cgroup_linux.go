@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -62,6 +63,9 @@ func unescapeMount(s string) string {
 // joinMount is the folder of a group's path under a mount that shows root.
 func joinMount(mount, root, path string) (string, error) {
 	rel, err := filepath.Rel(root, path)
+	if slices.Contains(strings.Split(path, "/"), "..") {
+		rel = ".." // a name space begins below our group
+	}
 	if err != nil || rel == ".." || strings.HasPrefix(rel, "../") {
 		return "", fmt.Errorf("our own group %s lies outside of what is mounted", path)
 	}

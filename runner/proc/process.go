@@ -90,7 +90,7 @@ func (p *Process) watch() {
 	}
 	p.err = errors.Join(p.err, killErr)
 	p.mu.Unlock()
-	p.err = errors.Join(p.err, p.tree.remove())
+	p.err = errors.Join(p.err, p.tree.finish())
 	p.sup.forget(p)
 	close(p.done)
 }
@@ -98,10 +98,18 @@ func (p *Process) watch() {
 // background waits until nothing is left of a command whose first process has
 // ended well or on demand, or until the rest is to be killed.
 func (p *Process) background() {
+	told := false
 	for wait := time.Millisecond; ; wait = min(2*wait, 100*time.Millisecond) {
 		pids, err := p.tree.members()
+		if err == nil && len(pids) == 0 {
+			pids, err = p.tree.remaining()
+		}
 		if err != nil || len(pids) == 0 {
 			return
+		}
+		if !told && p.tree.disbanded() {
+			p.sup.dog.tell(fmt.Sprintf("gone %d", p.os.Pid)) // its number may soon be another's
+			told = true
 		}
 		select {
 		case <-p.doomed:
@@ -240,7 +248,7 @@ func (e *stuckError) Error() string { return e.text }
 func (p *Process) killAll() error {
 	deadline := time.Now().Add(killPatience)
 	for wait := time.Millisecond; ; wait = min(2*wait, 50*time.Millisecond) {
-		pids, err := p.tree.members()
+		pids, err := p.tree.remaining()
 		if err == nil && len(pids) == 0 {
 			return nil
 		}
@@ -254,7 +262,7 @@ func (p *Process) killAll() error {
 
 // stuck names what is left.
 func (p *Process) stuck() error {
-	pids, _ := p.tree.members()
+	pids, _ := p.tree.remaining()
 	text := p.name + " did not end after KILL"
 	for _, pid := range pids {
 		text += fmt.Sprintf("; pid %d is left: %s", pid, describe(pid))

@@ -79,7 +79,7 @@ func parseStat(b []byte) (stat, error) {
 	var s stat
 	var err error
 	num := func(v string) uint64 {
-		n, e := strconv.ParseUint(v, 10, 64)
+		n, e := strconv.ParseUint(v, 10, 48) // so that a time in ticks fits a Duration
 		if e != nil && err == nil {
 			err = fmt.Errorf("/proc/PID/stat: %w", e)
 		}
@@ -92,7 +92,10 @@ func parseStat(b []byte) (stat, error) {
 	s.ownTime = time.Duration(num(f[11])+num(f[12])) * tick
 	s.childTime = time.Duration(num(f[13])+num(f[14])) * tick
 	s.start = num(f[19])
-	return s, err
+	if err != nil {
+		return stat{}, err
+	}
+	return s, nil
 }
 
 // childrenOf lists the direct children of a process. The kernel keeps them

@@ -182,27 +182,43 @@ func (s *Supervisor) reap() {
 			continue
 		}
 		for _, t := range trees {
-			if t.reapIf(st) {
+			if t.reapIf(st) != reapNot {
 				break
 			}
 		}
 	}
 }
 
-// reapIf takes note of an adopted process of the tree, and waits for it where
-// it has ended. It reports whether the process belongs to the tree.
-func (t *tree) reapIf(s stat) bool {
+// reaping is what came of trying to wait for a process.
+type reaping int
+
+const (
+	reapNot   reaping = iota // it is not of the tree, or is waited for elsewhere
+	reapDone                 // it was waited for, or lives
+	reapLater                // it has ended but for some thread
+)
+
+// reapIf waits for an adopted process of the tree where it has ended.
+func (t *tree) reapIf(s stat) reaping {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if s.pid == t.root || !t.owns(s) {
-		return false
+		return reapNot
+	}
+	t.known[s.pid] = s.start
+	if !s.ended() {
+		return reapDone
 	}
 	var ru syscall.Rusage
-	if pid, err := syscall.Wait4(s.pid, nil, unix.WNOHANG, &ru); err == nil && pid == s.pid {
-		t.count(&ru)
-		delete(t.adopted, pid)
+	pid, err := syscall.Wait4(s.pid, nil, unix.WNOHANG, &ru)
+	if err == nil && pid == 0 {
+		return reapLater
 	}
-	return true
+	if err == nil {
+		t.count(&ru)
+	}
+	delete(t.known, s.pid)
+	return reapDone
 }
 
 // describe tells of a process for an error message.

@@ -18,27 +18,31 @@ import (
 // known by the control group where there is one; otherwise as descendants,
 // as members of the process group, and, where a daemon has left both and was
 // adopted by us, by the mark in its environment.
+//
+// A process whose parent ignores SIGCHLD, and a daemon that ends before it was
+// seen, take their CPU time with them where there is no control group.
 type tree struct {
-	sup  *Supervisor
-	mark string
-	cg   *cgroup // nil where control groups cannot be written
-
+	sup    *Supervisor
+	mark   string
+	cg     *cgroup  // nil where control groups cannot be written
 	limits *limiter // nil without limits
 
-	mu      sync.Mutex
-	root    int  // 0 before the start
-	reaped  bool // the root has ended and was waited for
-	adopted map[int]bool
-	ended   time.Duration // CPU time of what was waited for by us
-	peak    int64         // the highest sum of peaks of living processes seen
-	largest int64         // the largest peak of an ended process
-	floor   int64         // our own peak at the start
-	cpu     time.Duration // the last reading, kept after the end
+	mu       sync.Mutex
+	root     int            // 0 before the start
+	reaped   bool           // the root has ended and was waited for
+	disband  bool           // nothing is left in the root's process group: its number may be another's
+	known    map[int]uint64 // processes seen in the tree, and when they began
+	ended    time.Duration  // CPU time of what was waited for by us
+	peak     int64          // the highest sum of peaks of living processes seen
+	largest  int64          // the largest peak of an ended process
+	floor    int64          // our own peak at the start
+	cpu      time.Duration  // the control group's last reading
+	finished bool           // nothing is left, nothing changes any more
 }
 
 // newTree prepares a place for a process that is not started yet.
 func (s *Supervisor) newTree(mark string, n int, l spec.Limits) (*tree, error) {
-	t := &tree{sup: s, mark: mark, adopted: map[int]bool{}, limits: s.limit(l, n)}
+	t := &tree{sup: s, mark: mark, known: map[int]uint64{}, limits: s.limit(l, n)}
 	if s.plat.cgroup == nil {
 		return t, nil
 	}
@@ -75,17 +79,44 @@ func (t *tree) count(ru *syscall.Rusage) {
 // members lists the living processes of the tree.
 func (t *tree) members() ([]int, error) {
 	if t.cg != nil {
-		t.sup.reap() // ended daemons need no zombies
 		return t.cg.pids()
 	}
 	all, err := t.scan()
+	return living(all), err
+}
+
+// remaining is members for a decision that must not err: whether all have
+// ended. Lists of children are cheap, but leave some out while others end.
+func (t *tree) remaining() ([]int, error) {
+	if t.cg != nil {
+		return t.cg.pids()
+	}
+	all, err := allProcesses()
+	if err != nil {
+		return nil, err
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.lookAtGroup()
+	var own []stat
+	for _, s := range all {
+		if t.owns(s) {
+			t.known[s.pid] = s.start
+			own = append(own, s)
+		}
+	}
+	return living(own), nil
+}
+
+// living picks those that have not ended.
+func living(all []stat) []int {
 	var pids []int
 	for _, s := range all {
 		if !s.ended() {
 			pids = append(pids, s.pid)
 		}
 	}
-	return pids, err
+	return pids
 }
 
 // scan reads the status of every process of the tree, those included that
@@ -101,51 +132,93 @@ func (t *tree) scan() ([]stat, error) {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	var out []stat
+	t.lookAtGroup()
+	w := walk{kids: kids, seen: map[int]bool{}}
 	for _, pid := range ours {
-		s, err := readStat(pid)
-		if err != nil || !t.owns(s) {
-			continue
-		}
-		if out, err = descend(out, s, kids); err != nil {
-			return out, err
+		if s, err := readStat(pid); err == nil && t.owns(s) {
+			w.from(s)
 		}
 	}
-	return out, nil
+	for pid, start := range t.known {
+		if w.seen[pid] {
+			continue
+		}
+		if s, err := readStat(pid); err == nil && s.start == start {
+			w.from(s) // left out above, while a brother of it ended
+		} else {
+			delete(t.known, pid)
+		}
+	}
+	for _, s := range w.found {
+		t.known[s.pid] = s.start
+	}
+	return w.found, w.err
 }
 
-// owns reports whether a child of ours belongs to the tree, and remembers it
-// while it lives: the environment of an ended process cannot be read.
+// owns reports whether a process belongs to the tree, as far as that can be
+// told without its ancestors.
 func (t *tree) owns(s stat) bool {
-	switch {
+	switch start, known := t.known[s.pid]; {
 	case s.pid == t.root:
 		return !t.reaped
-	case t.adopted[s.pid]:
+	case known && start == s.start, s.pgrp == t.root && !t.disband:
 		return true
-	case s.pgrp == t.root || !s.ended() && hasEnv(s.pid, t.mark):
-		t.adopted[s.pid] = true
-		return true
+	case s.ended() || t.sup.isRoot(s.pid):
+		return false
+	}
+	return hasEnv(s.pid, t.mark)
+}
+
+// lookAtGroup finds out whether the process group has come to its end.
+func (t *tree) lookAtGroup() {
+	if t.reaped && !t.disband {
+		t.disband = errors.Is(unix.Kill(-t.root, 0), unix.ESRCH)
+	}
+}
+
+// disbanded reports whether the process group has come to its end.
+func (t *tree) disbanded() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.lookAtGroup()
+	return t.disband
+}
+
+// isRoot reports whether a process is the first of a tree.
+func (s *Supervisor) isRoot(pid int) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for p := range s.procs {
+		if p.os.Pid == pid {
+			return true
+		}
 	}
 	return false
 }
 
-// descend adds a process and all its descendants.
-func descend(out []stat, s stat, kids func(int) ([]int, error)) ([]stat, error) {
-	out = append(out, s)
-	pids, err := kids(s.pid)
+// walk collects processes and all their descendants.
+type walk struct {
+	kids  func(pid int) ([]int, error)
+	seen  map[int]bool
+	found []stat
+	err   error
+}
+
+func (w *walk) from(s stat) {
+	if w.seen[s.pid] {
+		return
+	}
+	w.seen[s.pid] = true
+	w.found = append(w.found, s)
+	pids, err := w.kids(s.pid)
 	if err != nil && !gone(err) {
-		return out, err
+		w.err = err
 	}
 	for _, pid := range pids {
-		k, err := readStat(pid)
-		if err != nil {
-			continue // ended meanwhile
-		}
-		if out, err = descend(out, k, kids); err != nil {
-			return out, err
+		if k, err := readStat(pid); err == nil {
+			w.from(k)
 		}
 	}
-	return out, nil
 }
 
 // gone reports whether an error of /proc means that the process has ended.
@@ -156,13 +229,12 @@ func gone(err error) bool {
 // signal sends a signal to the process group and to members outside of it,
 // and reports whether anything got it.
 func (t *tree) signal(sig syscall.Signal) bool {
-	t.mu.Lock()
-	root := t.root
-	t.mu.Unlock()
-	sent := unix.Kill(-root, sig) == nil
+	disbanded := t.disbanded()
+	sent := !disbanded && signalGroup(t.root, sig) == nil
 	pids, _ := t.members()
 	for _, pid := range pids {
-		if s, err := readStat(pid); err == nil && s.pgrp != root && unix.Kill(pid, sig) == nil {
+		s, err := readStat(pid)
+		if err == nil && (disbanded || s.pgrp != t.root) && unix.Kill(pid, sig) == nil {
 			sent = true
 		}
 	}
@@ -177,22 +249,49 @@ func (t *tree) kill() {
 	t.signal(unix.SIGKILL)
 }
 
-// remove removes the control groups, which must be empty, once the final
-// reading is kept.
-func (t *tree) remove() error {
+// finish is called when nothing of the tree lives any more: it waits for
+// what only waits for that, keeps the final reading, and removes the control
+// groups.
+func (t *tree) finish() error {
+	for range 1000 {
+		if !t.reapAll() {
+			break
+		}
+		time.Sleep(time.Millisecond) // a thread of one is still on its way out
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	var errs []error
-	if t.limits != nil {
-		errs = append(errs, t.limits.remove())
-	}
+	t.finished = true
 	if t.cg != nil {
 		if cpu, err := t.cg.cpu(); err == nil {
 			t.cpu = cpu
 		}
-		errs = append(errs, t.cg.removeSoon())
 	}
-	return errors.Join(errs...)
+	return t.remove()
+}
+
+// reapAll waits for all children of ours that belong to the tree and have
+// ended, and reports whether one could not be waited for yet.
+func (t *tree) reapAll() (again bool) {
+	all, err := allProcesses()
+	if err != nil {
+		return false
+	}
+	for _, s := range all {
+		if s.ppid == os.Getpid() && s.ended() && t.reapIf(s) == reapLater {
+			again = true
+		}
+	}
+	return again
+}
+
+// remove removes the control groups, which must be empty.
+func (t *tree) remove() error {
+	err := t.limits.remove()
+	if t.cg != nil {
+		err = errors.Join(err, t.cg.removeSoon())
+	}
+	return err
 }
 
 // reason is what is known about a death beyond its signal.
@@ -205,6 +304,9 @@ func (t *tree) reason() string {
 
 // usage reads what the tree has cost.
 func (t *tree) usage() (Usage, error) {
+	if u, finished := t.final(); finished {
+		return u, nil
+	}
 	if t.cg != nil {
 		return t.groupUsage()
 	}
@@ -224,6 +326,17 @@ func (t *tree) usage() (Usage, error) {
 		before, err = after, err2
 	}
 	return Usage{}, errors.New("processes start and end faster than they can be read")
+}
+
+// final is the usage of a tree of which nothing is left.
+func (t *tree) final() (u Usage, finished bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	u = Usage{CPU: t.ended, Resolution: time.Microsecond, MaxRSS: t.maxRSS(), MaxRSSFloor: t.floor}
+	if t.cg != nil {
+		u.CPU = t.cpu
+	}
+	return u, t.finished
 }
 
 // sameTree reports whether two scans saw the same processes with the same ended children.

@@ -76,6 +76,12 @@ func (t *tree) signal(sig syscall.Signal) bool { return signalGroup(t.root, sig)
 
 func (t *tree) kill() { t.signal(syscall.SIGKILL) }
 
+func (t *tree) remaining() ([]int, error) { return t.members() }
+
+func (t *tree) disbanded() bool { return false }
+
+func (t *tree) finish() error { return nil }
+
 func (t *tree) remove() error { return nil }
 
 func (t *tree) reason() string { return "" }
