@@ -33,7 +33,8 @@ func (e *execution) startAudit() {
 func (w *window) auditOf(s load.Sample, before, after reading) journal.Audit {
 	a := journal.Audit{Involuntary: s.Generator.Involuntary, Discarded: s.Dropped, Cycles: s.Cycles}
 	if s.Generator.Wall > 0 {
-		a.GeneratorBusy = s.Generator.CPU.Seconds() / s.Generator.Wall.Seconds()
+		threads := float64(max(1, s.Generator.Threads))
+		a.GeneratorBusy = s.Generator.CPU.Seconds() / s.Generator.Wall.Seconds() / threads
 	}
 	if s.InUse > 0 && s.Elapsed > 0 && s.Latency != nil && s.OK > 0 {
 		// Little's law: requests in flight = throughput x time in the system.

@@ -96,7 +96,7 @@ type ErrorCount struct {
 // Audit is the outside evidence on a window: what else the machine did.
 type Audit struct {
 	Steal          float64 `json:"steal"`                     // share of the run's time that the hypervisor took from our CPUs
-	GeneratorBusy  float64 `json:"generator_busy"`            // generator CPU seconds per second
+	GeneratorBusy  float64 `json:"generator_busy"`            // share of the time in which the generator worked; 1: it was full
 	Involuntary    int64   `json:"involuntary,omitempty"`     // involuntary context switches of the generator
 	Discarded      int     `json:"discarded,omitempty"`       // cycles left out, for all copies alike
 	Cycles         int     `json:"cycles,omitempty"`          // cycles run
