@@ -269,6 +269,9 @@ func hostNotes(h Host) []string {
 	if h.CPUQuota > 0 && h.CPUQuota < float64(h.Cores) {
 		add("the control group may use %.2g CPUs of %d: servers and generator are stopped for the rest of each period once it is used up", h.CPUQuota, h.Cores)
 	}
+	if h.Hypervisor != "" {
+		add("this is a virtual machine (%s): its neighbours slow it, of which stolen time shows a part, and what it shows as cores may be hyperthreads of one", h.Hypervisor)
+	}
 	if h.Governor != "" && h.Governor != "performance" {
 		add("the frequency governor is %q: the CPU's speed follows the load; performance would hold it", h.Governor)
 	}

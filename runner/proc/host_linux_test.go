@@ -76,8 +76,8 @@ func TestReadHost(t *testing.T) {
 }
 
 func TestHostNotes(t *testing.T) {
-	notes := strings.Join(hostNotes(Host{Cores: 4, CPUQuota: 1.5, Governor: "powersave"}), "\n")
-	for _, want := range []string{"1.5 CPUs of 4", `"powersave"`} {
+	notes := strings.Join(hostNotes(Host{Cores: 4, CPUQuota: 1.5, Governor: "powersave", Hypervisor: "kvm"}), "\n")
+	for _, want := range []string{"1.5 CPUs of 4", `"powersave"`, "(kvm)"} {
 		if !strings.Contains(notes, want) {
 			t.Errorf("found %q, expected %q", notes, want)
 		}

@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/netip"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -160,6 +161,32 @@ func (p *Process) lookAtPort(at netip.AddrPort) error {
 		return e
 	}
 	return nil
+}
+
+// listens lists where the tree listens; nil where that cannot be found out.
+func (p *Process) listens() []string {
+	all, err := readListeners()
+	if err != nil {
+		return nil
+	}
+	pids, err := p.tree.members()
+	if err != nil {
+		return nil
+	}
+	ours := map[uint64]bool{}
+	for _, pid := range pids {
+		if err := addSockets(ours, pid); err != nil && !gone(err) {
+			return nil
+		}
+	}
+	out := []string{}
+	for _, l := range all {
+		if ours[l.inode] {
+			out = append(out, l.at.String())
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
 }
 
 // OwnsPort reports whether the process, or one that it started, listens on

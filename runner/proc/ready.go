@@ -2,6 +2,7 @@ package proc
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -34,11 +35,20 @@ type NotReadyError struct {
 	Probe string        // what was tried, "GET http://127.0.0.1:8080/healthz"
 	After time.Duration // since the waiting began
 	Last  error         // of the last try
-	Tail  string        // the end of the log
+	// Listens is where the process does listen; nil where that is not known.
+	Listens []string
+	Tail    string // the end of the log
 }
 
 func (e *NotReadyError) Error() string {
-	return fmt.Sprintf("%s was not ready after %s: %s: %v%s", e.Name, roundTime(e.After), e.Probe, e.Last, underTail(e.Tail))
+	where := ""
+	switch {
+	case len(e.Listens) > 0:
+		where = "; it listens on " + strings.Join(e.Listens, ", ")
+	case e.Listens != nil:
+		where = "; it listens on no TCP port"
+	}
+	return fmt.Sprintf("%s was not ready after %s: %s: %v%s%s", e.Name, roundTime(e.After), e.Probe, e.Last, where, underTail(e.Tail))
 }
 
 func (e *NotReadyError) Unwrap() error { return e.Last }
@@ -91,7 +101,7 @@ func WaitReady(ctx context.Context, p *Process, probe Probe) error {
 			return err
 		}
 		var stranger *StrangerError
-		if last == nil || errors.As(last, &stranger) {
+		if last == nil || errors.As(last, &stranger) || errors.Is(last, errHopeless) {
 			return last
 		}
 		select {
@@ -101,7 +111,7 @@ func WaitReady(ctx context.Context, p *Process, probe Probe) error {
 			if ctx.Err() != nil {
 				return fmt.Errorf("wait for %s: %w", p.name, context.Cause(ctx))
 			}
-			return &NotReadyError{p.name, w.what, time.Since(began), last, p.Tail(20)}
+			return &NotReadyError{p.name, w.what, time.Since(began), last, p.listens(), p.Tail(20)}
 		case <-time.After(probe.Interval):
 		}
 	}
@@ -149,7 +159,7 @@ func newWaiter(p *Process, probe Probe) (*waiter, error) {
 		}
 	case probe.Exec != nil:
 		w.what = "command " + strings.Join(probe.Exec.Argv, " ")
-		w.try = func(ctx context.Context) error { _, err := p.sup.Run(ctx, *probe.Exec); return err }
+		w.try = w.tryExec
 	default:
 		err = errors.New("no probe was given: expected one of http, tcp, log and exec")
 	}
@@ -230,7 +240,9 @@ func (w *waiter) tryHTTP(ctx context.Context) error {
 		return err
 	}
 	client := &http.Client{
-		Transport:     &http.Transport{DisableKeepAlives: true}, // and no proxy
+		// No proxy; and any certificate will do, since it is told otherwise
+		// whose server this is.
+		Transport:     &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 	resp, err := client.Do(req)
@@ -255,6 +267,19 @@ func (w *waiter) tryTCP(ctx context.Context) error {
 		return err
 	}
 	return c.Close()
+}
+
+// errHopeless marks the error of a try that is not worth repeating.
+var errHopeless = errors.New("this will not change by waiting")
+
+// tryExec runs the command once.
+func (w *waiter) tryExec(ctx context.Context) error {
+	_, err := w.p.sup.Run(ctx, *w.probe.Exec)
+	var exit *ExitError
+	if err == nil || errors.As(err, &exit) || ctx.Err() != nil {
+		return err
+	}
+	return fmt.Errorf("readiness of %s: %w (%w)", w.p.name, err, errHopeless)
 }
 
 // logWatch reads a log as it grows.

@@ -88,11 +88,39 @@ func TestNeverReady(t *testing.T) {
 	if owns, err := p.OwnsPort(port); owns || err != nil {
 		t.Errorf("OwnsPort: found %v, %v", owns, err)
 	}
+	missing := r.cmd("exit")
+	missing.Argv = []string{"/no/such"}
+	if err := WaitReady(t.Context(), p, Probe{Exec: &missing, Timeout: time.Hour}); err == nil || !strings.Contains(err.Error(), "no such file") {
+		t.Errorf("found %v, expected no waiting for a program to appear", err)
+	}
+	if err := WaitReady(t.Context(), p, Probe{}); err == nil || !strings.Contains(err.Error(), "no probe was given") {
+		t.Errorf("found %v", err)
+	}
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(errors.New("the user has had enough"))
 	if err := WaitReady(ctx, p, Probe{TCP: addr}); err == nil || !strings.Contains(err.Error(), "had enough") {
 		t.Errorf("found %v, expected the cause of the cancellation", err)
 	}
+}
+
+// TestReadyOnTheWrongPort tells where a server does listen.
+func TestReadyOnTheWrongPort(t *testing.T) {
+	eachWay(t, func(t *testing.T, r *rig) {
+		right, _ := freeAddr(t)
+		wrong, _ := freeAddr(t)
+		p := r.start("serve", wrong)
+		says(t, p, "listening")
+		err := WaitReady(t.Context(), p, Probe{TCP: right, Timeout: 50 * time.Millisecond})
+		if err == nil || !strings.Contains(err.Error(), "it listens on "+wrong+";") {
+			t.Errorf("found %v", err)
+		}
+		p = r.start("stubborn")
+		says(t, p, "ready")
+		err = WaitReady(t.Context(), p, Probe{TCP: right, Timeout: 50 * time.Millisecond})
+		if err == nil || !strings.Contains(err.Error(), "it listens on no TCP port") {
+			t.Errorf("found %v", err)
+		}
+	})
 }
 
 func TestDeathBeforeReady(t *testing.T) {

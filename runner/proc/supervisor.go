@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"runtime"
 	"slices"
@@ -18,7 +19,8 @@ import (
 // Supervisor starts processes and sees to it that none outlives it: each gets
 // a process group and, where control groups can be written, one of those;
 // daemons are adopted by us instead of by init (PR_SET_CHILD_SUBREAPER); and
-// a watchdog kills what is left when we die ourselves, in whatever way.
+// a watchdog kills what is left when we die ourselves, in whatever way. So it
+// is safe, if less polite, to exit without Close.
 //
 // One supervisor serves a whole run. Make it before [PinSelf], since its
 // unpinned processes get the CPUs that this process had when it was made. Its
@@ -27,7 +29,8 @@ type Supervisor struct {
 	opt  Options
 	id   string // of this supervisor, in the environment of all its processes
 	dog  *watchdog
-	jobs chan func() // run one after the other on the thread that starts processes
+	jobs chan func()   // run one after the other on the thread that starts processes
+	quit chan struct{} // closed when that thread is to end
 	plat platform
 
 	mu     sync.Mutex
@@ -35,6 +38,9 @@ type Supervisor struct {
 	procs  map[*Process]bool // started and not yet gone
 	count  int
 	closed bool
+
+	closing  sync.Once
+	closeErr error
 }
 
 // markName is the variable in the environment of every process started here.
@@ -49,7 +55,7 @@ func New(o Options) (*Supervisor, error) {
 	}
 	b := make([]byte, 8)
 	rand.Read(b) // never fails since Go 1.24
-	s := &Supervisor{opt: o, id: hex.EncodeToString(b), jobs: make(chan func()), procs: map[*Process]bool{}}
+	s := &Supervisor{opt: o, id: hex.EncodeToString(b), jobs: make(chan func()), quit: make(chan struct{}), procs: map[*Process]bool{}}
 	var err error
 	if s.dog, err = startWatchdog(o.Executable); err != nil {
 		return nil, err
@@ -108,17 +114,28 @@ func (s *Supervisor) spawner() {
 		runtime.UnlockOSThread()
 		return
 	}
-	for job := range s.jobs {
-		job()
+	for {
+		select {
+		case job := <-s.jobs:
+			job()
+		case <-s.quit:
+			return // without unlocking: the thread ends as well
+		}
 	}
 }
 
 // onThread runs f on the spawner's thread and waits for it.
 func (s *Supervisor) onThread(f func() error) error {
 	done := make(chan error, 1)
-	s.jobs <- func() { done <- f() }
-	return <-done
+	select {
+	case s.jobs <- func() { done <- f() }:
+		return <-done
+	case <-s.quit:
+		return errClosed
+	}
 }
+
+var errClosed = errors.New("the supervisor is closed")
 
 // Start starts a command that stays, such as a server. When ctx ends, the
 // process and everything that it started are killed. A command whose first
@@ -158,7 +175,7 @@ func (s *Supervisor) start(ctx context.Context, c Cmd, stays bool) (*Process, er
 	n, closed := s.count, s.closed
 	s.mu.Unlock()
 	if closed {
-		return nil, fmt.Errorf("start %s: the supervisor is closed", c.Name)
+		return nil, fmt.Errorf("start %s: %w", c.Name, errClosed)
 	}
 	p := &Process{name: c.Name, log: c.Log, sup: s, stays: stays, done: make(chan struct{}), doomed: make(chan struct{})}
 	files, err := p.openFiles(c)
@@ -204,7 +221,7 @@ func (s *Supervisor) track(p *Process) error {
 	err := s.dog.tell(fmt.Sprintf("group %d", p.os.Pid))
 	s.mu.Lock()
 	if s.closed && err == nil {
-		err = errors.New("the supervisor is closed")
+		err = errClosed
 	}
 	if err == nil {
 		s.procs[p] = true
@@ -227,18 +244,16 @@ func (s *Supervisor) forget(p *Process) {
 }
 
 // Close ends everything that still runs, TERM first, and waits until it is
-// gone. It may be called more than once. An error names what is left.
+// gone. Every call waits and returns the same. An error names what is left.
 func (s *Supervisor) Close() error {
+	s.closing.Do(func() { s.closeErr = s.close() })
+	return s.closeErr
+}
+
+func (s *Supervisor) close() error {
 	s.mu.Lock()
-	if s.closed {
-		s.mu.Unlock()
-		return nil
-	}
 	s.closed = true
-	var left []*Process
-	for p := range s.procs {
-		left = append(left, p)
-	}
+	left := slices.Collect(maps.Keys(s.procs))
 	s.mu.Unlock()
 
 	errs := make([]error, len(left))
@@ -247,7 +262,7 @@ func (s *Supervisor) Close() error {
 		wg.Go(func() { errs[i] = p.end(syscall.SIGTERM, s.opt.Grace) })
 	}
 	wg.Wait()
-	close(s.jobs)
+	close(s.quit)
 	return errors.Join(errors.Join(errs...), s.teardown(), s.dog.dismiss())
 }
 

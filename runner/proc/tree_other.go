@@ -125,6 +125,8 @@ func (p *Process) OwnsPort(port int) (bool, error) {
 	return false, p.checkPort(netip.AddrPort{})
 }
 
+func (p *Process) listens() []string { return nil }
+
 func (p *Process) checkPort(netip.AddrPort) error {
 	return unsupported("find out who listens on a port")
 }
