@@ -49,7 +49,9 @@ func (l *loop) consume(c *conn, b []byte, now int64) {
 	answered := 0
 	for len(b) > 0 {
 		if c.count == 0 {
-			l.surplus(c, len(b))
+			if !c.parser.frames.control(b) {
+				l.surplus(c, len(b))
+			}
 			return
 		}
 		if c.first == 0 {
@@ -58,14 +60,14 @@ func (l *loop) consume(c *conn, b []byte, now int64) {
 		v := t.variants[c.oldest().variant]
 		used, done, err := c.parser.feed(b, &v.asked)
 		if err != nil {
-			l.drop(c, Protocol, err)
+			l.drop(c, parseClass(err), err)
 			return
 		}
 		b = b[used:]
 		if !done {
 			break
 		}
-		if len(b) > 0 && c.count == 1 {
+		if len(b) > 0 && c.count == 1 && c.parser.frames == nil {
 			l.drop(c, Protocol, fmt.Errorf("%d bytes after the end of the response", len(b)))
 			return
 		}

@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/tandem-bench/tandem/spec"
 )
@@ -20,6 +21,7 @@ type endpoint struct {
 	host    string // Host field
 	base    string // path prefix
 	tls     *tls.Config
+	upgrade *wsUpgrade // opens a websocket on each connection; nil: plain HTTP
 }
 
 // newEndpoint resolves where a scenario's requests to a target go: to the
@@ -97,8 +99,23 @@ func tlsConfig(t *spec.TLS, addr string) (*tls.Config, error) {
 	return c, nil
 }
 
-// dial opens one connection.
+// dial opens one connection, up to a websocket where that is asked for.
 func (e *endpoint) dial(ctx context.Context) (net.Conn, error) {
+	c, err := e.connect(ctx)
+	if err != nil || e.upgrade == nil {
+		return c, err
+	}
+	stop := context.AfterFunc(ctx, func() { _ = c.SetDeadline(time.Unix(1, 0)) })
+	defer stop()
+	if err := e.upgrade.do(c); err != nil {
+		_ = c.Close()
+		return nil, err
+	}
+	return c, nil
+}
+
+// connect opens one connection, with TLS where that is asked for.
+func (e *endpoint) connect(ctx context.Context) (net.Conn, error) {
 	var d net.Dialer
 	c, err := d.DialContext(ctx, e.network, e.addr)
 	if err != nil || e.tls == nil {

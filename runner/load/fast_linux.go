@@ -101,6 +101,9 @@ func (l *loop) add(t *loopTarget, connections int) {
 		c := &conns[i]
 		c.t, c.fd, c.index = t, -1, int32(len(l.conns))
 		c.ring, ring = ring[:t.pipeline:t.pipeline], ring[t.pipeline:]
+		if t.reply != nil {
+			c.parser.frames = &frames{reply: t.reply, write: func(b []byte) { l.emit(c, b) }}
+		}
 		l.conns = append(l.conns, c)
 		t.conns = append(t.conns, c)
 	}
@@ -119,6 +122,9 @@ func (l *loop) connect(ctx context.Context, t *loopTarget, timeout time.Duration
 		}
 		if err == nil {
 			err = c.await(time.Now().Add(timeout))
+		}
+		if err == nil && t.endpoint.upgrade != nil {
+			err = c.upgrade(time.Now().Add(timeout))
 		}
 		if err == nil {
 			err = ctx.Err()

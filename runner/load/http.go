@@ -27,6 +27,7 @@ type httpDriver struct {
 	http        spec.HTTP
 	options     Options
 	definitions []definition
+	custom      func(Target) (*destination, error) // prepares targets instead of prepare; nil: HTTP requests
 }
 
 // pending is a request that has been sent and not answered.
@@ -66,11 +67,15 @@ type destination struct {
 	name     string
 	endpoint endpoint
 	variants []*variant
-	round    []int32 // indexes into variants, in the order in which they are sent
+	round    []int32  // indexes into variants, in the order in which they are sent
+	reply    *wsReply // what replies over a websocket are held to; nil: HTTP
 }
 
 // prepare renders the requests for a target.
 func (d *httpDriver) prepare(t Target) (*destination, error) {
+	if d.custom != nil {
+		return d.custom(t)
+	}
 	e, err := newEndpoint(&d.http, t, d.options.Env)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", t.Name, err)

@@ -304,11 +304,20 @@ func (l *loop) send(c *conn, now int64, n int) {
 	t.m.started += int64(n)
 	t.m.bytesOut += int64(len(wire))
 	if c.state == closed {
-		if err := l.socket(c); err != nil {
+		err := l.socket(c)
+		if err == nil && t.endpoint.upgrade != nil {
+			err = c.upgrade(time.Now().Add(time.Duration(l.timeout)))
+		}
+		if err != nil {
 			l.drop(c, classifyConnect(err), err)
 			return
 		}
 	}
+	l.emit(c, wire)
+}
+
+// emit sends bytes, behind those that wait to be sent.
+func (l *loop) emit(c *conn, wire []byte) {
 	if c.state == connecting || len(c.out) > 0 {
 		c.out = append(c.out, wire...)
 		return

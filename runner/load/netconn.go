@@ -44,6 +44,9 @@ func newNetConn(n *netLoad, t *netTarget, i int) *netConn {
 		buf: make([]byte, 16<<10), ring: make([]pending, 0, n.driver.http.Pipeline),
 		next: i % len(t.round),
 	}
+	if t.reply != nil {
+		c.parser.frames = &frames{reply: t.reply, write: func(b []byte) { _, _ = c.conn.Write(b) }}
+	}
 	for _, v := range t.variants {
 		own := *v
 		c.variants = append(c.variants, &own)
@@ -183,9 +186,9 @@ func (c *netConn) read() (answered int) {
 		b = b[used:]
 		switch {
 		case bad != nil:
-			c.drop(Protocol, bad)
+			c.drop(parseClass(bad), bad)
 			return answered
-		case done && len(b) > 0 && len(c.ring) == 1:
+		case done && len(b) > 0 && len(c.ring) == 1 && !c.parser.frames.control(b):
 			c.drop(Protocol, fmt.Errorf("%d bytes after the end of the response", len(b)))
 			return answered
 		case done:

@@ -57,6 +57,8 @@ func New(s spec.Scenario, o Options) (Driver, error) {
 		return newExec(s, o)
 	case s.Command != nil:
 		return newCommand(s, o)
+	case s.WS != nil:
+		return newWS(s, o)
 	default:
 		return nil, fmt.Errorf("scenario %s: %w", s.ID(), errors.New("it has no kind of load: expected one of http, ws, exec and command"))
 	}

@@ -48,19 +48,23 @@ type asked struct {
 type parser struct {
 	head    head
 	stage   stage
-	differs bool   // the body so far is not what was expected, or nothing was
-	kept    bool   // body holds the body so far
-	seen    int64  // bytes of the body so far
-	left    int64  // bytes still to come of the body or the chunk
-	excess  int64  // chunk overhead, bounded as in net/http
-	hold    []byte // an incomplete head, chunk line or trailer
-	raw     []byte // the head, where asked.keep
-	body    []byte // the body, where kept
+	differs bool    // the body so far is not what was expected, or nothing was
+	kept    bool    // body holds the body so far
+	seen    int64   // bytes of the body so far
+	left    int64   // bytes still to come of the body or the chunk
+	excess  int64   // chunk overhead, bounded as in net/http
+	hold    []byte  // an incomplete head, chunk line or trailer
+	raw     []byte  // the head, where asked.keep
+	body    []byte  // the body, where kept
+	frames  *frames // reads websocket messages instead; nil: responses
 }
 
 // feed reads bytes of a response. It returns how many it used and whether
 // the response is complete; bytes after that belong to the next response.
 func (p *parser) feed(b []byte, a *asked) (used int, done bool, err error) {
+	if p.frames != nil {
+		return p.frames.feed(b)
+	}
 	total := len(b)
 	for {
 		var n int
@@ -91,6 +95,8 @@ func (p *parser) feed(b []byte, a *asked) (used int, done bool, err error) {
 // completes a response, or why it must not have ended here.
 func (p *parser) end(a *asked) (done bool, err error) {
 	switch {
+	case p.frames != nil:
+		return false, p.frames.ended()
 	case p.stage == inBody && p.head.frame == untilClose:
 		p.finish(a)
 		return true, nil
@@ -107,6 +113,9 @@ func (p *parser) idle() bool { return p.stage == inHead && len(p.hold) == 0 }
 // reset forgets a response that was not read to its end.
 func (p *parser) reset() {
 	p.stage, p.hold = inHead, p.hold[:0]
+	if p.frames != nil {
+		p.frames.reset()
+	}
 }
 
 // feedHead reads the head, by the memo where it can.

@@ -27,6 +27,9 @@ func (v *variant) hold(expected *Response, expect *spec.Expect) {
 // expression is evaluated only for a response whose bytes were not judged
 // before.
 func (v *variant) verify(p *parser) *failure {
+	if p.frames != nil {
+		return p.frames.failed
+	}
 	status := p.head.status
 	same := v.asked.compare && !p.differs && status == v.status
 	if same && !v.byHeader {
