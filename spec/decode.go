@@ -142,6 +142,9 @@ func (d *decoder) object(v value, o *object) (m mapping, ok bool) {
 
 // visit counts what is walked, since aliases let a small file hold a lot.
 func (d *decoder) visit(n *node, count int) bool {
+	if len(d.diags) >= maxDiagnostics {
+		return false // nobody reads on
+	}
 	d.visited += count + 1
 	if d.visited > maxVisited {
 		d.errorOn(n, kindLimit, fmt.Sprintf("aliases and matrices expand this spec to more than %d entries", maxVisited), "")
@@ -229,6 +232,9 @@ func (d *decoder) names(v value, want, hint string, f func(name string, key *nod
 		return
 	}
 	for _, fl := range v.fields {
+		if len(d.diags) >= maxDiagnostics {
+			return
+		}
 		f(fl.key.text, fl.key, value{fl.val, fl.key.text})
 	}
 }
@@ -247,6 +253,9 @@ func (d *decoder) list(v value, want, hint string, f func(item value)) {
 		return
 	}
 	for _, it := range v.items {
+		if len(d.diags) >= maxDiagnostics {
+			return
+		}
 		f(value{it, v.key})
 	}
 }

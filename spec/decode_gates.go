@@ -36,12 +36,31 @@ func (d *decoder) metricNames(v value) []string {
 
 func (d *decoder) thresholds(v value) []Threshold {
 	var out []Threshold
+	if len(v.items) > maxThresholds {
+		d.errorOn(v.node, kindLimit, fmt.Sprintf("thresholds: at most %d are accepted, found %d", maxThresholds, len(v.items)), "a glob selects many rows at once")
+		return nil
+	}
 	d.list(v, "a list of thresholds", "write thresholds: [{ metric: rps, fail: worse > 0.05 }]", func(item value) {
 		if t, ok := d.threshold(item); ok {
 			out = append(out, t)
 		}
 	})
 	return out
+}
+
+const (
+	maxThresholds = 1000
+	maxGlob       = 200 // bytes
+)
+
+// glob reads a glob.
+func (d *decoder) glob(v value, want string) (string, bool) {
+	s, ok := d.str(v, want)
+	if ok && len(s) > maxGlob {
+		d.errorOn(v.node, kindLimit, fmt.Sprintf("%s: a glob has at most %d bytes, this has %d", v.key, maxGlob, len(s)), "")
+		return "", false
+	}
+	return s, ok
 }
 
 func (d *decoder) threshold(v value) (Threshold, bool) {
@@ -55,12 +74,12 @@ func (d *decoder) threshold(v value) (Threshold, bool) {
 	}
 	mark := thresholdMark{entry: m.node}
 	m.on("metric", func(v value) {
-		t.Metric, ok = d.str(v, "the name of a metric")
+		t.Metric, ok = d.glob(v, "the name of a metric")
 		mark.metric = v.node
 	})
 	m.on("scenario", func(v value) {
 		var good bool
-		if t.Scenario, good = d.str(v, "the name of a scenario"); !good {
+		if t.Scenario, good = d.glob(v, "the name of a scenario"); !good {
 			ok = false
 		}
 		mark.scenario = v.node

@@ -27,6 +27,8 @@ func (p *profilePass) keep(line int, sev Severity, msg string) (string, bool) {
 	return fmt.Sprintf("under the profile %s: %s", p.name, msg), true
 }
 
+const maxProfiles = 32
+
 // profiles lists the profiles of the document.
 func (d *decoder) profiles(root *node) []string {
 	profiles := root.get("profiles")
@@ -34,6 +36,10 @@ func (d *decoder) profiles(root *node) []string {
 		return nil
 	}
 	var names []string
+	if len(profiles.fields) > maxProfiles {
+		d.errorOn(root.keyNode("profiles"), kindLimit, fmt.Sprintf("profiles: at most %d are accepted, found %d", maxProfiles, len(profiles.fields)), "")
+		return nil
+	}
 	d.names(value{profiles, "profiles"}, "a mapping of names to overrides", "write profiles: { quick: { plan: { blocks: 4 } } }", func(name string, key *node, v value) {
 		if !d.name(key, "profile", false) {
 			return
@@ -90,13 +96,13 @@ func (d *decoder) checkProfiles(root *node, names []string) {
 	for _, name := range names {
 		from, to := d.extentOf(root, profiles, name)
 		pass := *d
-		pass.marks, pass.visited = marks{}, 0
+		pass.marks = marks{}
 		pass.o.Profile = name
 		pass.pass = &profilePass{name: name, from: from, to: to, broken: HasErrors(d.diags)}
 		if s := pass.root(override(root, profiles.get(name), "")); s != nil {
 			pass.check(s)
 		}
-		d.diags = pass.diags
+		d.diags, d.visited = pass.diags, pass.visited
 	}
 }
 

@@ -45,6 +45,9 @@ func (d *decoder) template(v value, want string, sc *scope) (Template, bool) {
 	return d.references(v, sc)
 }
 
+// maxBadRefs is how many references of one text are reported.
+const maxBadRefs = 10
+
 // references checks the references of a scalar and resolves those to the
 // matrix.
 func (d *decoder) references(v value, sc *scope) (Template, bool) {
@@ -52,12 +55,12 @@ func (d *decoder) references(v value, sc *scope) (Template, bool) {
 		return Template(v.text), true
 	}
 	parts, err := parseTemplate(v.text)
-	var bad *templateError
-	if errors.As(err, &bad) {
-		d.errorIn(v.node, bad.at, bad.size, kindReference, v.key+": "+bad.msg, bad.hint)
+	var malformed *templateError
+	if errors.As(err, &malformed) {
+		d.errorIn(v.node, malformed.at, malformed.size, kindReference, v.key+": "+malformed.msg, malformed.hint)
 		return "", false
 	}
-	ok := true
+	bad := 0
 	var b strings.Builder
 	for _, p := range parts {
 		switch {
@@ -65,7 +68,9 @@ func (d *decoder) references(v value, sc *scope) (Template, bool) {
 			b.WriteString(escapeTemplate(p.text))
 			continue
 		case !d.knownRef(v, p, sc):
-			ok = false
+			if bad++; bad == maxBadRefs {
+				return "", false
+			}
 			continue
 		}
 		if axis, isAxis := strings.CutPrefix(p.name, "matrix."); isAxis {
@@ -74,7 +79,7 @@ func (d *decoder) references(v value, sc *scope) (Template, bool) {
 		}
 		b.WriteString(p.text)
 	}
-	return Template(b.String()), ok
+	return Template(b.String()), bad == 0
 }
 
 func (d *decoder) axisValue(name string) string {

@@ -17,7 +17,7 @@ const (
 	maxTokens  = 200_000 // characters that can open a node
 	maxDepth   = 64      // of nesting
 	maxMerged  = 100_000 // entries that merge keys bring in
-	maxVisited = 2_000_000
+	maxVisited = 500_000 // entries that are read, those of aliases, matrices and profiles again each time
 )
 
 // parseYAML reads one YAML document into nodes, reporting what is wrong
