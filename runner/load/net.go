@@ -138,6 +138,9 @@ func (n *netLoad) drain() {
 	n.busy.Wait()
 	for _, t := range n.targets {
 		for _, c := range t.conns {
+			// A connection may have been about to send when the drain began.
+			t.m.started += c.m.started
+			t.m.inFlight += c.m.started
 			c.m = meter{}
 			c.draining = false
 			c.deadline = 0

@@ -107,9 +107,6 @@ func (p *parser) end(a *asked) (done bool, err error) {
 	}
 }
 
-// idle reports whether the parser stands between two responses.
-func (p *parser) idle() bool { return p.stage == inHead && len(p.hold) == 0 }
-
 // reset forgets a response that was not read to its end.
 func (p *parser) reset() {
 	p.stage, p.hold = inHead, p.hold[:0]

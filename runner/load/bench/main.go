@@ -1,3 +1,5 @@
+//go:build linux
+
 // Command bench measures the closed-loop driver: against wrk, and by how
 // much its results spread.
 //
