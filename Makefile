@@ -1,6 +1,9 @@
 # make test sets up what the tests need and runs them all.
 .PHONY: build test race lint fuzz
 
+# Where .ci/setup puts the load tools that the tests drive.
+export PATH := $(CURDIR)/.ci/tools/bin:$(CURDIR)/.ci/tools/node_modules/.bin:$(PATH)
+
 build:
 	go build -o tandem ./cmd/tandem
 
