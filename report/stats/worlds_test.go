@@ -341,7 +341,7 @@ var worlds = []world{
 	{name: "uneven-blocks", machine: uneven(true, false), rows: 6, blocks: 12},
 	{name: "uneven-rows", machine: uneven(false, true), rows: 20, blocks: 12},
 	{name: "uneven-arms", machine: quiet, rows: 6, blocks: 12, jitter: 3},
-	{name: "uneven-arms-bimodal", machine: bimodalStarts, rows: 3, blocks: 6, jitter: 3},
+	{name: "uneven-arms-stopping", machine: quiet, rows: 3, blocks: 20, looks: stopping, jitter: 3},
 	{name: "missing", machine: quiet, rows: 6, blocks: 12, missing: 0.2},
 	{name: "missing-stopping", machine: quiet, rows: 6, blocks: 20, looks: stopping, missing: 0.2},
 	{name: "rounded", machine: quiet, rows: 6, blocks: 8, round: 0.02},

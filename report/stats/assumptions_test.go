@@ -80,3 +80,30 @@ func TestCalibrationKept(t *testing.T) {
 		}
 	}
 }
+
+// TestCalibrationUnlike shows what is left of the promise where the arms have
+// the same mean and are not the same: the candidate's copies vary three times
+// as much, evenly or to one side.
+func TestCalibrationUnlike(t *testing.T) {
+	for i, m := range []struct {
+		name string
+		make func(*rand.Rand, int) machine
+		most float64 // alarms, as a multiple of alpha
+	}{
+		{"evenly", quiet, 2.5},
+		{"30% of starts slow by 8%, or by 24%", bimodalStarts, 4},
+		{"exponentially to one side", copiesBy(0.02, skewed), 3},
+	} {
+		for _, blocks := range []int{4, 6, 12, 20} {
+			w := world{machine: m.make, rows: 3, blocks: blocks, jitter: 3}
+			n := *tables
+			alarms := simulate(n, uint64(500+i), func(r *rand.Rand) tally {
+				return w.run(t, r, Options{Alpha: *alpha, Seed: r.Uint64(), Relabellings: *relabellings})
+			}).alarms
+			t.Logf("| %s | %d | %.2f%% |", m.name, blocks, 100*float64(alarms)/float64(n))
+			if limit := mostAlarms(n, m.most**alpha); alarms > limit {
+				t.Errorf("%d of %d tables have a mark, expected at most %d", alarms, n, limit)
+			}
+		}
+	}
+}
