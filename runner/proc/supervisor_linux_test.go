@@ -3,7 +3,6 @@ package proc
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -248,54 +247,4 @@ func noCgroupLeft(t *testing.T, id string) {
 		})
 		return err == nil && !left
 	})
-}
-
-func TestUsageCountsEveryProcess(t *testing.T) {
-	const each = 150 * time.Millisecond
-	for name, args := range map[string][]string{
-		"alone":   {"burn-and-stay", each.String()},
-		"ended":   {"fork", "2", "burn", each.String()},
-		"living":  {"fork", "2", "burn-and-stay", each.String()},
-		"deep":    {"fork", "1", "fork", "2", "burn-and-stay", each.String()},
-		"daemon":  {"daemon-and-stay", "burn-and-stay", each.String()},
-		"orphans": {"daemon-and-stay", "burn", each.String()},
-	} {
-		t.Run(name, func(t *testing.T) {
-			eachWay(t, func(t *testing.T, r *rig) {
-				want := each
-				if args[0] == "fork" {
-					want *= 2
-				}
-				p := r.start(args...)
-				var u Usage
-				until(t, fmt.Sprintf("CPU time reaches %v", want), func() bool {
-					var err error
-					if u, err = p.Usage(); err != nil {
-						t.Fatal(err)
-					}
-					return u.CPU+u.Resolution >= want
-				})
-				time.Sleep(50 * time.Millisecond) // a wrong sum would go on growing
-				u, err := p.Usage()
-				if err != nil {
-					t.Fatal(err)
-				}
-				// The test binary itself costs something to start, more with -race.
-				if u.CPU > want+time.Duration(2+len(args))*150*time.Millisecond {
-					t.Errorf("found %v of CPU time, expected little more than %v", u.CPU, want)
-				}
-				if u.Resolution <= 0 || u.Resolution > 20*time.Millisecond {
-					t.Errorf("found a resolution of %v", u.Resolution)
-				}
-				before := u
-				if err := p.Stop(spec.Stop{Signal: "KILL"}); err != nil {
-					t.Fatal(err)
-				}
-				after, err := p.Usage()
-				if err != nil || after.CPU < before.CPU-before.Resolution || after.CPU > before.CPU+50*time.Millisecond {
-					t.Errorf("found %v (%v) after the end, %v before it", after.CPU, err, before.CPU)
-				}
-			})
-		})
-	}
 }
