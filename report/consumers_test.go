@@ -201,7 +201,7 @@ func TestGitHubCommandsCannotBeInjected(t *testing.T) {
 func TestResultsWithoutTrials(t *testing.T) {
 	a, err := ReadResult(bytes.NewReader(render(t, "json", analyses()["one"])))
 	check(t, err)
-	for _, format := range []string{"csv", "benchfmt"} {
+	for _, format := range []string{"csv", "benchfmt", "autocannon"} {
 		if err := Write(&bytes.Buffer{}, format, a, RenderOptions{}); err == nil || !strings.Contains(err.Error(), "journal") {
 			t.Errorf("%s: %v", format, err)
 		}

@@ -50,17 +50,27 @@ func (a *Analysis) Details() []Detail {
 
 func newDetail(scenario, arm string, trials []*journal.Trial) Detail {
 	d := Detail{Scenario: scenario, Arm: arm, Windows: len(trials), Latency: spreadOf(nil)}
-	var rates, bytes []float64
 	for _, t := range trials {
 		d.Seconds += t.Elapsed
 		d.Requests += t.Metrics["requests"]
 		d.Bytes += t.Metrics["bytes_in"]
+	}
+	rates, bytes := secondsOf(trials)
+	if h := mergeLatency(trials); h != nil && h.TotalCount() > 0 {
+		d.Latency = spreadOfHistogram(h)
+	}
+	d.Samples = len(rates)
+	d.Rate, d.Throughput = spreadOf(rates), spreadOf(bytes)
+	return d
+}
+
+// secondsOf are the requests and bytes of each second of measuring time. A
+// window too short for a whole second is one sample.
+func secondsOf(trials []*journal.Trial) (rates, bytes []float64) {
+	for _, t := range trials {
 		samples := t.Interval
-		if len(samples) == 0 {
-			// A window too short for a whole second is one sample.
-			if v, ok := t.Metrics["rps"]; ok {
-				samples = []float64{v}
-			}
+		if v, ok := t.Metrics["rps"]; ok && len(samples) == 0 {
+			samples = []float64{v}
 		}
 		for _, r := range samples {
 			rates = append(rates, r)
@@ -69,13 +79,10 @@ func newDetail(scenario, arm string, trials []*journal.Trial) Detail {
 			}
 		}
 	}
-	if h := mergeLatency(trials); h != nil && h.TotalCount() > 0 {
-		d.Latency = spreadOfHistogram(h)
-	}
-	d.Samples = len(rates)
-	d.Rate, d.Throughput = spreadOf(rates), spreadOf(bytes)
-	return d
+	return rates, bytes
 }
+
+func sortedCopy(vs []float64) []float64 { return slices.Sorted(slices.Values(vs)) }
 
 func spreadOfHistogram(h *hdrhistogram.Histogram) Spread {
 	q := func(p float64) float64 { return float64(h.ValueAtQuantile(p)) / 1e9 }
@@ -91,7 +98,7 @@ func spreadOf(vs []float64) Spread {
 	if len(vs) == 0 {
 		return s
 	}
-	sorted := slices.Sorted(slices.Values(vs))
+	sorted := sortedCopy(vs)
 	q := func(p float64) float64 { return quantile(sorted, p/100) }
 	s = Spread{Min: sorted[0], P1: q(1), P2_5: q(2.5), P50: q(50), P97_5: q(97.5), P99: q(99), Max: sorted[len(sorted)-1], Mean: mean(vs)}
 	for _, v := range vs {

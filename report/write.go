@@ -24,6 +24,7 @@ func renderers() map[string]renderer {
 		"markdown":    writeMarkdown,
 		"json":        writeJSON,
 		"html":        writeHTML,
+		"autocannon":  writeAutocannon,
 		"csv":         writeCSV,
 		"junit":       writeJUnit,
 		"benchfmt":    writeBenchfmt,
