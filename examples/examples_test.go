@@ -31,8 +31,27 @@ func specs(t *testing.T) []string {
 	return found
 }
 
+// prepared is a spec in a copy of its example's folder, where the example's
+// set-up has run, if it has one.
+func prepared(t *testing.T, path string) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), filepath.Dir(path))
+	if err := os.CopyFS(dir, os.DirFS(filepath.Dir(path))); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "setup.sh")); err == nil {
+		setup := exec.Command("sh", "./setup.sh")
+		setup.Dir = dir
+		if out, err := setup.CombinedOutput(); err != nil {
+			t.Fatalf("%s: setup.sh: %v\n%s", path, err, out)
+		}
+	}
+	return filepath.Join(dir, filepath.Base(path))
+}
+
 func TestEverySpecIsValid(t *testing.T) {
 	for _, path := range specs(t) {
+		path = prepared(t, path)
 		for _, profile := range append(profiles(t, path), "") {
 			s, diags, err := spec.Load(path, spec.Options{Profile: profile, Env: os.LookupEnv})
 			if err != nil {
@@ -84,11 +103,7 @@ func TestExamplesRun(t *testing.T) {
 	}
 	for _, path := range specs(t) {
 		t.Run(filepath.ToSlash(path), func(t *testing.T) {
-			dir := filepath.Join(t.TempDir(), filepath.Dir(path))
-			if err := os.CopyFS(dir, os.DirFS(filepath.Dir(path))); err != nil {
-				t.Fatal(err)
-			}
-			file := filepath.Join(dir, filepath.Base(path))
+			file := prepared(t, path)
 			if err := os.WriteFile(file, []byte(read(t, file)+short), 0o644); err != nil {
 				t.Fatal(err)
 			}
