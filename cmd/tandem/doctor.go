@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"text/tabwriter"
 	"time"
 
@@ -170,7 +169,7 @@ func (a *app) measureSame(ctx context.Context, s *spec.Spec, dir string) (*repor
 	if err != nil {
 		return nil, &exitError{exitUsage, err}
 	}
-	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	ctx, stop := signal.NotifyContext(ctx, endSignals()...)
 	defer context.AfterFunc(ctx, stop)()
 	defer stop()
 	bar := a.newProgress(false)

@@ -161,7 +161,7 @@ func (a *app) measure(ctx context.Context, s *spec.Spec, plan *runner.Plan, f ru
 	if resumed == nil && exists(filepath.Join(out, "journal.jsonl")) {
 		return usageErrorf("--out: %s holds a run already: choose another folder, or go on with it by --resume %s", out, out)
 	}
-	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	ctx, stop := signal.NotifyContext(ctx, endSignals()...)
 	// After the first signal a second one ends this process at once; the
 	// watchdog then ends what it started.
 	defer context.AfterFunc(ctx, stop)()
@@ -187,6 +187,16 @@ func (a *app) measure(ctx context.Context, s *spec.Spec, plan *runner.Plan, f ru
 		return notMeasured(runErr)
 	}
 	return a.conclude(run, runErr, s, out, f.format)
+}
+
+// endSignals are the signals that end a run with a report. Under nohup a
+// closed terminal is none of them.
+func endSignals() []os.Signal {
+	all := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) {
+		all = append(all, syscall.SIGHUP)
+	}
+	return all
 }
 
 // conclude analyses the run, writes every report, and turns the outcome into
