@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 	"time"
 
 	"github.com/tandem-bench/tandem/runner/journal"
@@ -56,6 +58,10 @@ func Run(ctx context.Context, o Options) (result *journal.Run, err error) {
 		return nil, &SetupError{fmt.Errorf("making the run's folder: %w", err)}
 	}
 	work, release, err := source.OpenWork(o.Work)
+	if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) {
+		// A home that cannot be written, as services and containers have.
+		work, release, err = source.OpenWork(filepath.Join(os.TempDir(), fmt.Sprintf("tandem-%d", os.Getuid()), "work"))
+	}
 	if err != nil {
 		return nil, &SetupError{err}
 	}

@@ -257,20 +257,22 @@ func (w *window) trial(in *instance, s load.Sample, before, after reading, i int
 	return t
 }
 
-// addUsage adds what the server used over the whole run of the driver. CPU
-// time cannot be read turn by turn (METHOD: the clock of a process that runs
-// elsewhere stands still between ticks), so it is divided by everything that
-// was answered in that time, discarded cycles included.
+// addUsage adds what the server used. CPU time cannot be read turn by turn
+// (the clock of a process that runs on another CPU stands still between
+// ticks), so it is that of the driver's whole run, and is divided by all that
+// was answered and by all the time that was loaded in it, discarded cycles
+// included. The metric cpu is the part of it that falls to the counted turns,
+// so that it goes with requests and elapsed.
 func addUsage(m map[string]float64, s load.Sample, before, after proc.Usage) {
 	cpu := (after.CPU - before.CPU).Seconds()
 	answered := s.OK + s.Failed + s.Discarded
-	m["cpu"] = cpu
 	m["max_rss"] = float64(after.MaxRSS)
 	if answered > 0 {
 		m["cpu_per_request"] = cpu / float64(answered)
 	}
 	if s.TotalElapsed > 0 {
 		m["busy"] = cpu / s.TotalElapsed.Seconds()
+		m["cpu"] = m["busy"] * s.Elapsed.Seconds()
 	}
 }
 
@@ -282,6 +284,9 @@ func (w *window) judgeTrial(in *instance, s load.Sample, steal float64) string {
 	}
 	if s.Invalid != "" {
 		return s.Invalid
+	}
+	if s.OK == 0 && s.Discarded > 0 {
+		return fmt.Sprintf("all %d cycles were disturbed from outside (stolen CPU, or other processes on the generator's CPU): lengthen the window, or run on a quieter machine", s.Cycles)
 	}
 	if s.OK == 0 && w.sc.Exec == nil && w.sc.Command == nil {
 		return fmt.Sprintf("no valid response in the whole window%s", firstError(s.Errors))

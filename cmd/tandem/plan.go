@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"strings"
 	"time"
 
@@ -58,7 +59,7 @@ type planView struct {
 	Copies    int            `json:"copies"`
 	Blocks    spec.Blocks    `json:"blocks"`
 	Looks     []int          `json:"looks"`
-	MinBlocks int            `json:"blocks_to_mark"` // below which no row can be marked
+	MinBlocks int            `json:"blocks_to_mark"` // the first look at which a row can be marked; 0: none
 	Scenarios []scenarioView `json:"scenarios"`
 	First     []string       `json:"first_block"` // the order of the first block
 	Seconds   secondsView    `json:"seconds"`
@@ -91,9 +92,8 @@ type secondsView struct {
 // resolveView is the smallest change found in four of five runs, where the
 // ratio spreads by SD from block to block.
 type resolveView struct {
-	SD    float64 `json:"sd_per_block"`
-	Least float64 `json:"change_at_least_blocks"`
-	Most  float64 `json:"change_at_most_blocks"`
+	SD     float64 `json:"sd_per_block"`
+	Change float64 `json:"change,omitempty"` // 0: none, since the plan cannot mark a row
 }
 
 func viewPlan(s *spec.Spec, p *runner.Plan) planView {
@@ -124,11 +124,18 @@ func viewPlan(s *spec.Spec, p *runner.Plan) planView {
 	for _, k := range first.Scenarios {
 		v.First = append(v.First, "load "+p.Scenarios[k].ID())
 	}
-	v.MinBlocks = stats.MinBlocks(p.Copies, p.Copies, s.Alpha, v.Looks...)
+	candidates := len(p.Arms) - 1
+	v.MinBlocks = stats.MinBlocks(p.Copies, p.Copies, s.Alpha/float64(candidates), v.Looks...)
+	whole := stats.Plan{
+		Alpha: s.Alpha, Rows: judged / candidates, Candidates: candidates,
+		CopiesBase: p.Copies, CopiesHead: p.Copies, Looks: v.Looks,
+	}
 	for _, sd := range []float64{0.01, 0.02, 0.04} {
-		v.Resolves = append(v.Resolves, resolveView{
-			SD: sd, Least: stats.Resolvable(sd, p.Blocks.Min, judged, s.Alpha), Most: stats.Resolvable(sd, p.Blocks.Max, judged, s.Alpha),
-		})
+		r := resolveView{SD: sd}
+		if change := math.Expm1(whole.Resolvable(sd, p.Blocks.Max)); !math.IsInf(change, 0) {
+			r.Change = change
+		}
+		v.Resolves = append(v.Resolves, r)
 	}
 	return v
 }
@@ -196,10 +203,19 @@ func (a *app) printPlan(s *spec.Spec, p *runner.Plan, asJSON bool) error {
 	if v.Seconds.Budget > 0 {
 		fmt.Fprintf(&b, "; the budget ends it after %s", seconds(v.Seconds.Budget))
 	}
-	fmt.Fprintf(&b, ".\nThe table is looked at after %s blocks; fewer than %d cannot mark a row at alpha %g.\n", joinInts(v.Looks), v.MinBlocks, s.Alpha)
-	b.WriteString("\nThe smallest change that is found in four of five runs:\n")
+	fmt.Fprintf(&b, ".\nThe table is looked at after %s blocks; ", joinInts(v.Looks))
+	if v.MinBlocks > 0 {
+		fmt.Fprintf(&b, "the first look that can mark a row at alpha %g is that after %d.\n", s.Alpha, v.MinBlocks)
+	} else {
+		fmt.Fprintf(&b, "none of them can mark a row at alpha %g: allow more blocks or copies.\n", s.Alpha)
+	}
+	fmt.Fprintf(&b, "\nThe smallest change that is found in four of five runs of %d blocks:\n", v.Blocks.Max)
 	for _, r := range v.Resolves {
-		fmt.Fprintf(&b, "  where ratios spread by %.0f%% from block to block: %.1f%% after %d blocks, %.1f%% after %d\n", 100*r.SD, 100*r.Least, v.Blocks.Min, 100*r.Most, v.Blocks.Max)
+		change := "none"
+		if r.Change > 0 {
+			change = fmt.Sprintf("%.1f%%", 100*r.Change)
+		}
+		fmt.Fprintf(&b, "  where ratios spread by %.0f%% from block to block: %s\n", 100*r.SD, change)
 	}
 	fmt.Fprintf(&b, "\nFirst block: %s\n", strings.Join(v.First, ", "))
 	_, err := a.stdout.Write([]byte(b.String()))

@@ -94,7 +94,11 @@ func plainLine(s runner.Status) string {
 
 func roundTime(d time.Duration) string {
 	if d >= time.Minute {
-		return strings.TrimSuffix(d.Round(10*time.Second).String(), "0s")
+		text := d.Round(10 * time.Second).String()
+		if strings.HasSuffix(text, "m0s") {
+			text = strings.TrimSuffix(text, "0s")
+		}
+		return text
 	}
 	return d.Round(time.Second).String()
 }

@@ -96,6 +96,12 @@ moved beyond the noise, and fails on thresholds.
 
 Exit codes: 0 passed, 1 a gate failed, 2 the spec or the command line is wrong,
 3 unsure (where policy.unsure is fail), 4 could not measure, 130 interrupted.`,
+		PersistentPreRunE: func(*cobra.Command, []string) error {
+			if a.color != "auto" && a.color != "always" && a.color != "never" {
+				return usageErrorf("--color: found %q, expected auto, always or never", a.color)
+			}
+			return nil
+		},
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		Version:       version(),

@@ -85,6 +85,9 @@ func (a *app) run(ctx context.Context, f runFlags, seeded bool) error {
 	if err != nil {
 		return err
 	}
+	if f.deadline < 0 {
+		return usageErrorf("--deadline: found %v, expected a time above zero, such as 10m", f.deadline)
+	}
 	state := stateDir(s.Dir)
 	var resumed *journal.Run
 	if f.resume != "" {

@@ -1,6 +1,7 @@
 package source
 
 import (
+	"os"
 	"path/filepath"
 	"strings"
 )
@@ -30,11 +31,29 @@ func (s *skipper) refuses(root, rel string) bool {
 	}
 	path := filepath.Join(root, filepath.FromSlash(rel))
 	for _, p := range s.paths {
-		if p != "" && within(p, path) {
+		if p != "" && (within(p, path) || within(path, p) && s.holdsNothingElse(root, rel)) {
 			return true
 		}
 	}
 	return false
+}
+
+// holdsNothingElse reports whether a folder is there only for what is left
+// out: a run that made it for its report must not change the next one's tree.
+func (s *skipper) holdsNothingElse(root, rel string) bool {
+	if rel == "." || rel == "" {
+		return false
+	}
+	entries, err := os.ReadDir(filepath.Join(root, filepath.FromSlash(rel)))
+	if err != nil || len(entries) == 0 {
+		return false
+	}
+	for _, e := range entries {
+		if !s.refuses(root, rel+"/"+e.Name()) {
+			return false
+		}
+	}
+	return true
 }
 
 // isSpec reports whether rel is the spec file. It is copied like any other
