@@ -240,7 +240,7 @@ func toResult(a *Analysis) resultFile {
 		f.Rows = append(f.Rows, toResultRow(r, levels))
 	}
 	for _, g := range a.Gates {
-		f.Gates = append(f.Gates, resultGate{g.Threshold, g.Metric, g.Scenario, g.Arm, g.Level, g.Source, g.Message, g.Reason, g.Policy, g.Undecided, g.Line})
+		f.Gates = append(f.Gates, resultGate(g))
 	}
 	return f
 }
@@ -354,7 +354,7 @@ func fromResult(f resultFile) *Analysis {
 		}
 	}
 	for _, g := range f.Gates {
-		a.Gates = append(a.Gates, GateResult{g.Threshold, g.Metric, g.Scenario, g.Arm, g.Level, g.Source, g.Message, g.Reason, g.Policy, g.Undecided, g.Line})
+		a.Gates = append(a.Gates, GateResult(g))
 	}
 	return a
 }

@@ -28,14 +28,6 @@ type scenarioMark struct {
 	body *node
 }
 
-// part is the node of one of the scenario's keys, or its name.
-func (m scenarioMark) part(key string) *node {
-	if n := m.body.get(key); n != nil {
-		return n
-	}
-	return m.key
-}
-
 // gitMark is where an arm's revision stands.
 type gitMark struct {
 	node *node
@@ -244,10 +236,8 @@ func (d *decoder) blocks(v value, b *Blocks) {
 	m.on("min", func(v value) { d.count(v, 1, maxBlocks, &b.Min) })
 	m.on("max", func(v value) { d.count(v, 1, maxBlocks, &b.Max) })
 	if b.Min > b.Max {
-		at := m.node
-		if k := m.node.get("max"); k != nil {
-			at = k
-		} else {
+		at := m.node.get("max")
+		if at == nil {
 			at = m.node.get("min")
 		}
 		d.errorOn(at, kindConflict, fmt.Sprintf("blocks: the smallest number, %d, is above the largest, %d", b.Min, b.Max), "")

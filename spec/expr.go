@@ -348,8 +348,3 @@ func (d *decoder) exprProblems(v value, problems []*exprProblem) bool {
 func compileProblem(err error) *exprProblem {
 	return &exprProblem{size: 1, msg: evalError(err).Error()}
 }
-
-// metricsOf lists the metrics that an expression may name.
-func (c *exprChecker) metricNames() []string {
-	return slices.DeleteFunc(MetricNames(), func(n string) bool { return strings.Contains(n, ".") })
-}
