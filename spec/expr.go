@@ -3,7 +3,6 @@ package spec
 import (
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 
 	"github.com/expr-lang/expr"
