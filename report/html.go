@@ -102,7 +102,7 @@ func newPage(a *Analysis) *page {
 			p.Gates = append(p.Gates, pageGate{string(r.Level), a.gateText(r)})
 		}
 		if g.passed > 0 {
-			p.Gates = append(p.Gates, pageGate{"pass", fmt.Sprintf("%s (%s)", plain(a.thresholdText(g.first)), count(g.passed, "row"))})
+			p.Gates = append(p.Gates, pageGate{"pass", fmt.Sprintf("%s (%s)", plain(a.thresholdText(g.first)), g.passedText())})
 		}
 	}
 	if a.run != nil {

@@ -214,9 +214,19 @@ func (a *Analysis) moved() []*Row {
 
 // gateGroup is one threshold with what it came to.
 type gateGroup struct {
-	first  GateResult
-	passed int
-	rest   []GateResult // warned, failed, undecided, or decided by a policy
+	first   GateResult
+	passed  int
+	unknown int          // of the passed: the noise is not known yet, and the policy lets that pass
+	rest    []GateResult // warned, failed, undecided, or decided by a policy
+}
+
+// passedText says how many rows a threshold passed.
+func (g gateGroup) passedText() string {
+	s := count(g.passed, "row")
+	if g.unknown > 0 {
+		s += fmt.Sprintf(", of which the noise of %d is not known yet after so few blocks", g.unknown)
+	}
+	return s
 }
 
 // gateGroups folds the rows that a threshold passed into one line, and the
@@ -229,8 +239,9 @@ func (a *Analysis) gateGroups() []gateGroup {
 			out = append(out, gateGroup{first: g})
 			k = len(out) - 1
 		}
-		if g.Level == spec.Pass && g.Policy == "" {
+		if g.Level == spec.Pass && g.Threshold >= 0 {
 			out[k].passed++
+			out[k].unknown += map[bool]int{true: 1}[g.Policy != ""]
 			continue
 		}
 		if g.Threshold < 0 {

@@ -194,7 +194,7 @@ func (t *textWriter) gates() {
 			t.gate(r)
 		}
 		if g.passed > 0 {
-			t.line(nil, "  "+t.good.do("pass")+"  ", "        ", fmt.Sprintf("%s (%s)", plain(t.a.thresholdText(g.first)), count(g.passed, "row")))
+			t.line(nil, "  "+t.good.do("pass")+"  ", "        ", fmt.Sprintf("%s (%s)", plain(t.a.thresholdText(g.first)), g.passedText()))
 		}
 	}
 }

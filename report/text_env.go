@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -32,30 +33,40 @@ func (t *textWriter) warnings() {
 	}
 }
 
+// maxNamed is how many rows a warning names before it counts the rest.
+const maxNamed = 4
+
 // allWarnings are the run's warnings and then those of its rows, each text
-// once with the rows that it qualifies.
+// once, with the rows that it qualifies.
 func (a *Analysis) allWarnings() []string {
-	var out []string
+	var out, order []string
 	for _, w := range a.Warnings {
 		out = append(out, plain(w))
 	}
-	type key struct{ scenario, arm, text string }
-	rows := map[key][]string{}
-	var order []key
+	scenarios, metrics := map[string][]string{}, map[string][]string{}
+	add := func(to map[string][]string, key, value string) {
+		if !slices.Contains(to[key], value) {
+			to[key] = append(to[key], value)
+		}
+	}
 	for _, r := range a.Rows {
 		if !r.Judged {
 			continue
 		}
 		for _, w := range r.Warnings {
-			k := key{r.Scenario, r.Head.Arm, w}
-			if rows[k] == nil {
-				order = append(order, k)
+			if scenarios[w] == nil {
+				order = append(order, w)
 			}
-			rows[k] = append(rows[k], metricTitle(r.Metric))
+			add(scenarios, w, plain(r.Scenario))
+			add(metrics, w, metricTitle(r.Metric))
 		}
 	}
-	for _, k := range order {
-		out = append(out, fmt.Sprintf("%s (%s): %s", plain(k.scenario), strings.Join(rows[k], ", "), plain(k.text)))
+	for _, w := range order {
+		names := scenarios[w]
+		if over := len(names) - maxNamed; over > 0 {
+			names = append(names[:maxNamed:maxNamed], fmt.Sprintf("%d more", over))
+		}
+		out = append(out, fmt.Sprintf("%s (%s): %s", strings.Join(names, ", "), strings.Join(metrics[w], ", "), plain(w)))
 	}
 	return out
 }
@@ -108,7 +119,11 @@ func shortRevision(r string) string {
 func hostLine(h *journal.Header, audit AuditSummary) string {
 	host := h.Host
 	parts := []string{plain(host.CPU), count(host.Cores, "CPU"), plain(host.OS + " " + host.Kernel + " " + host.Arch)}
-	if host.Hypervisor != "" {
+	switch host.Hypervisor {
+	case "":
+	case "yes": // known to be there, and no more
+		parts = append(parts, "virtual")
+	default:
 		parts = append(parts, "virtual ("+plain(host.Hypervisor)+")")
 	}
 	if host.Container != "" {
