@@ -8,6 +8,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// usageTries bounds the readings of one account. A tree that starts and ends
+// processes all the time, on a busy machine, needs a few dozen.
+const usageTries = 100
+
 // usage reads what the tree has cost.
 func (t *tree) usage() (Usage, error) {
 	if u, finished := t.final(); finished {
@@ -20,7 +24,7 @@ func (t *tree) usage() (Usage, error) {
 	// by its own clock and by its parent's, or not at all: read again until
 	// nothing has changed meanwhile.
 	before, err := t.scan()
-	for range 5 {
+	for range usageTries {
 		if err != nil {
 			return Usage{}, err
 		}
