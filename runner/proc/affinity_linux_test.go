@@ -96,6 +96,9 @@ func TestVerifyPinsOfTheDead(t *testing.T) {
 	r := newRig(t, Options{})
 	p := r.start("exit", "0")
 	<-p.Done()
+	if err := p.VerifyPins(nil); err != nil {
+		t.Errorf("not pinned: found %v", err)
+	}
 	if err := p.VerifyPins(oneCPU(t)); err == nil || !strings.Contains(err.Error(), "not running") {
 		t.Errorf("found %v", err)
 	}

@@ -5,6 +5,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -34,7 +35,7 @@ func NewAuditor(cpus CPUs) (*Auditor, error) {
 			return nil, err
 		}
 	}
-	a := &Auditor{cpus: cpus}
+	a := &Auditor{cpus: slices.Clone(cpus).normal()} // on one CPU, servers and generator name the same
 	var err error
 	if a.stat, err = os.Open("/proc/stat"); err != nil {
 		return nil, fmt.Errorf("audit: %w", err)

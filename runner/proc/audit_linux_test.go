@@ -71,6 +71,24 @@ func BenchmarkAuditRead(b *testing.B) {
 	}
 }
 
+// BenchmarkRun starts a process and waits until nothing of it is left.
+func BenchmarkRun(b *testing.B) {
+	for name, o := range ways {
+		b.Run(name, func(b *testing.B) {
+			s, err := New(o)
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer s.Close()
+			for b.Loop() {
+				if _, err := s.Run(b.Context(), Cmd{Name: "it", Argv: []string{"/bin/true"}}); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
 // BenchmarkUsage reads one server of three processes.
 func BenchmarkUsage(b *testing.B) {
 	for name, o := range ways {

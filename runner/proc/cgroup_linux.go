@@ -72,8 +72,8 @@ func joinMount(mount, root, path string) (string, error) {
 	return filepath.Join(mount, rel), nil
 }
 
-// newCgroup makes the folder that holds the groups of a run.
-func newCgroup(id string) (*cgroup, error) {
+// runCgroup is the group that will hold those of a run; it is not made yet.
+func runCgroup(id string) (*cgroup, error) {
 	mounts, err := readKernel("/proc/self/mountinfo")
 	if err != nil {
 		return nil, err
@@ -83,11 +83,7 @@ func newCgroup(id string) (*cgroup, error) {
 		return nil, err
 	}
 	own, err := ownCgroup(string(mounts), string(self))
-	if err != nil {
-		return nil, err
-	}
-	g := &cgroup{filepath.Join(own, "tandem-"+id)}
-	return g, g.make()
+	return &cgroup{filepath.Join(own, "tandem-"+id)}, err
 }
 
 // make makes the group's folder.

@@ -51,14 +51,18 @@ func (s *Supervisor) setup() error {
 
 // setupCgroup makes the run's control group and tries to start a process in one.
 func (s *Supervisor) setupCgroup() error {
-	g, err := newCgroup(s.id)
+	g, err := runCgroup(s.id)
 	if err != nil {
 		return err
 	}
-	if err := tryCgroup(g); err != nil {
-		return errors.Join(err, g.remove())
-	}
+	// The watchdog first: we may die as soon as the group is there.
 	if err := s.dog.tell("box " + g.dir); err != nil {
+		return err
+	}
+	if err := g.make(); err != nil {
+		return err
+	}
+	if err := tryCgroup(g); err != nil {
 		return errors.Join(err, g.remove())
 	}
 	s.plat.cgroup = g

@@ -236,6 +236,27 @@ func TestNothingOutlivesUs(t *testing.T) {
 	}
 }
 
+// TestKilledAtAnyMoment kills a Tandem while it starts its children, when a
+// process may exist that it has told nobody of yet.
+func TestKilledAtAnyMoment(t *testing.T) {
+	for _, way := range []string{"cgroup", "nocgroup"} {
+		t.Run(way, func(t *testing.T) {
+			t.Parallel()
+			for i := range 12 {
+				mark := uniqueMark(t)
+				c := helperCmd(mark, "tandem", "KILL", way)
+				if err := c.Start(); err != nil {
+					t.Fatal(err)
+				}
+				time.Sleep(time.Duration(i) * 5 * time.Millisecond)
+				c.Process.Kill()
+				c.Wait()
+				noneLeft(t, mark, 5*time.Second)
+			}
+		})
+	}
+}
+
 // noCgroupLeft looks that a supervisor has left no control group behind.
 func noCgroupLeft(t *testing.T, id string) {
 	t.Helper()
