@@ -141,14 +141,6 @@ func mentionsPort(a Arm) bool {
 func (d *decoder) checkScenarios(s *Spec) {
 	for i, sc := range s.Scenarios {
 		mark := d.marks.scenarios[i]
-		kind := sc.kindName()
-		if sc.Expect != nil && (sc.Exec != nil || sc.Command != nil) {
-			hint := "exec: errors lists what a failed run prints"
-			if sc.Command != nil {
-				hint = "command: { exit: 0, compare: true } checks a process"
-			}
-			d.errorOn(mark.body.keyNode("expect"), kindConflict, fmt.Sprintf("scenario %s: expect checks responses, and %s has none to check", sc.Name, kind), hint)
-		}
 		if n := mark.body.keyNode("errors"); n != nil && sc.Command != nil {
 			d.errorOn(n, kindConflict, fmt.Sprintf("scenario %s: errors is a share of requests, and a command has none", sc.Name), "")
 		}

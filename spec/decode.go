@@ -18,6 +18,7 @@ type decoder struct {
 	matrix  []Axis // the point of the scenario being decoded
 	axes    map[string]bool
 	dry     bool // reading defaults, which need not be complete
+	request requestRefs
 	visited int
 	compile compiler
 	marks   marks

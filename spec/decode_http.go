@@ -22,6 +22,13 @@ func (d *decoder) http(v value) *HTTP {
 	if !ok {
 		return h
 	}
+	m.on("vars", func(v value) { h.Vars = d.vars(v) })
+	d.request = requestRefs{vars: h.Vars}
+	defer func() { d.request = requestRefs{} }()
+	m.on("data", func(v value) {
+		h.Data = d.file(v, "a CSV or JSON-lines file")
+		d.request.hasData, d.request.columns = true, d.dataColumns(v, h.Data)
+	})
 	m.on("method", func(v value) { h.Method = d.method(v) })
 	m.on("path", func(v value) { h.Path = d.requestPath(v) })
 	m.on("url", func(v value) { h.URL = d.url(v, "http://", "https://", "unix:") })
@@ -39,8 +46,6 @@ func (d *decoder) http(v value) *HTTP {
 	m.on("think", func(v value) { d.span(v, 0, &h.Think) })
 	m.on("version", func(v value) { h.Version = d.httpVersion(v) })
 	m.on("tls", func(v value) { h.TLS = d.tls(v) })
-	m.on("data", func(v value) { h.Data = d.file(v, "a CSV or JSON-lines file") })
-	m.on("vars", func(v value) { h.Vars = d.vars(v) })
 	m.on("sign", func(v value) { h.Sign = d.sign(v) })
 	m.on("requests", func(v value) { h.Requests = d.requests(v) })
 	m.on("rate", func(v value) { h.Rate, _ = d.rate(v) })

@@ -1,6 +1,7 @@
 package spec
 
 import (
+	"encoding/json"
 	"fmt"
 	"math"
 	"strings"
@@ -13,6 +14,7 @@ import (
 type Expect struct {
 	Source  string
 	program *vm.Program
+	json    bool // it reads the body as JSON
 }
 
 // Gate is a compiled threshold expression, such as `worse > noise`.
@@ -91,6 +93,7 @@ type expectVars struct {
 	Status  float64           `expr:"status"`
 	Body    string            `expr:"body"`
 	Headers map[string]string `expr:"headers"` // by small-letter name
+	JSON    any               `expr:"json"`    // the body, where the expression reads it
 }
 
 // CompileGate compiles a threshold expression. It accepts any metric and
@@ -117,7 +120,7 @@ func CompileExpect(source string) (*Expect, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Expect{Source: source, program: p}, nil
+	return &Expect{Source: source, program: p, json: c.json}, nil
 }
 
 // compileExpr compiles a source that checkExpr has accepted.
@@ -126,7 +129,9 @@ func compileExpr(source string, env any, c *exprChecker) (*vm.Program, error) {
 		expr.Env(env),
 		expr.AsBool(),
 		expr.Patch(&patcher{numbers: c.numbers}),
-		expr.Function(finiteName, finiteFunc, new(func(float64) float64)),
+		expr.Function(finiteName, finiteFunc, new(func(float64) float64), new(func(any) float64)),
+		expr.Function(fieldName, fieldFunc),
+		expr.Function(lengthName, lengthFunc, new(func(any) float64)),
 	)
 }
 
@@ -144,13 +149,80 @@ func finiteFunc(params ...any) (any, error) {
 	return f, nil
 }
 
+const (
+	fieldName  = "__field"
+	lengthName = "__len"
+)
+
+// fieldFunc follows keys and indexes into a JSON value. What is not there is
+// an error: a check must not pass because a field is missing.
+func fieldFunc(params ...any) (any, error) {
+	v := params[0]
+	for _, key := range params[1:] {
+		switch k := key.(type) {
+		case string:
+			m, ok := v.(map[string]any)
+			if !ok {
+				return nil, fmt.Errorf("the body's JSON has no field %q: expected an object, found %s", k, jsonKind(v))
+			}
+			if v, ok = m[k]; !ok {
+				return nil, fmt.Errorf("the body's JSON has no field %q", k)
+			}
+		case float64:
+			list, ok := v.([]any)
+			if i := int(k); !ok || i < 0 || i >= len(list) {
+				return nil, fmt.Errorf("the body's JSON has no entry %d: found %s", i, jsonKind(v))
+			} else {
+				v = list[i]
+			}
+		}
+	}
+	return v, nil
+}
+
+func jsonKind(v any) string {
+	switch v := v.(type) {
+	case nil:
+		return "null"
+	case []any:
+		return fmt.Sprintf("a list of %d", len(v))
+	case map[string]any:
+		return "an object"
+	case string:
+		return "text"
+	case bool:
+		return "true or false"
+	}
+	return "a number"
+}
+
+// lengthFunc is the length of a text in bytes, or the number of entries of
+// a JSON list or object.
+func lengthFunc(params ...any) (any, error) {
+	switch v := params[0].(type) {
+	case string:
+		return float64(len(v)), nil
+	case []any:
+		return float64(len(v)), nil
+	case map[string]any:
+		return float64(len(v)), nil
+	}
+	return nil, fmt.Errorf("len takes text, a list or an object, found %s", jsonKind(params[0]))
+}
+
 // Eval reports whether a response satisfies the expression. Header names
 // are matched without regard to case; several fields of one name are joined
-// by ", ". The error is non-nil where the arithmetic came to no number.
+// by ", ". The error is non-nil where the expression reads a field of the
+// body's JSON that is not there, or where its arithmetic came to no number.
 func (e *Expect) Eval(status int, body []byte, header map[string][]string) (bool, error) {
 	env := expectVars{Status: float64(status), Body: string(body), Headers: make(map[string]string, len(header))}
 	for name, values := range header {
 		env.Headers[strings.ToLower(name)] = strings.Join(values, ", ")
+	}
+	if e.json {
+		if err := json.Unmarshal(body, &env.JSON); err != nil {
+			return false, fmt.Errorf("the body is not JSON: %w", err)
+		}
 	}
 	return runExpr(e.program, env)
 }
@@ -281,7 +353,7 @@ func (d *decoder) expect(v value) *Expect {
 		d.exprProblems(v, []*exprProblem{compileProblem(err)})
 		return nil
 	}
-	e := &Expect{Source: src, program: p}
+	e := &Expect{Source: src, program: p, json: c.json}
 	if d.compile.expects == nil {
 		d.compile.expects = map[string]*Expect{}
 	}

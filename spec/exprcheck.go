@@ -42,10 +42,11 @@ const (
 	ciExpr
 	listExpr
 	axisExpr // an axis of the matrix: text, or a number where compared with one
+	jsonExpr // a value of the body: what it is shows only then
 )
 
 func (t exprType) String() string {
-	return [...]string{"something", "a number", "text", "true or false", "a group of metrics", "a mapping", "an interval", "a list", "an axis of the matrix"}[t]
+	return [...]string{"something", "a number", "text", "true or false", "a group of metrics", "a mapping", "an interval", "a list", "an axis of the matrix", "a value of the body"}[t]
 }
 
 // exprLanguage is what an expression may name and call.
@@ -68,8 +69,8 @@ var (
 		example: "worse > 0.05",
 	}
 	expectLanguage = &exprLanguage{
-		names:   map[string]exprType{"status": numberExpr, "body": textExpr, "headers": mapExpr},
-		order:   []string{"status", "body", "headers"},
+		names:   map[string]exprType{"status": numberExpr, "body": textExpr, "headers": mapExpr, "json": jsonExpr},
+		order:   []string{"status", "body", "headers", "json"},
 		calls:   map[string]exprType{"len": numberExpr, "lower": textExpr, "upper": textExpr, "trim": textExpr},
 		example: "status == 200",
 	}
@@ -88,6 +89,7 @@ type exprChecker struct {
 	uses     exprUses
 	numbers  map[int]bool // where axes that are numbers start, in runes
 	runeAt   []int        // byte offset of each rune
+	json     bool         // the body is read as JSON
 }
 
 func checkExpr(src string, lang *exprLanguage) *exprChecker {
@@ -113,7 +115,7 @@ func checkExpr(src string, lang *exprLanguage) *exprChecker {
 		return c
 	}
 	t := c.node(tree.Node)
-	if t != boolExpr && t != anyExpr && len(c.problems) == 0 {
+	if t != boolExpr && t != anyExpr && t != jsonExpr && len(c.problems) == 0 {
 		hint := "compare it, as in " + lang.example
 		c.problem(0, len(src), hint, "expected true or false, found %s", t)
 	}
@@ -220,6 +222,7 @@ func (c *exprChecker) identifier(n *ast.IdentifierNode) exprType {
 	if !ok {
 		return c.unknownName(n)
 	}
+	c.json = c.json || t == jsonExpr
 	if t == numberExpr && c.lang == gateLanguage {
 		c.uses.names = append(c.uses.names, n.Value)
 	}
@@ -277,9 +280,13 @@ func path(n ast.Node) []string {
 }
 
 func (c *exprChecker) member(n *ast.MemberNode) exprType {
+	if keys := jsonPath(n); keys != nil && c.lang.names["json"] == jsonExpr {
+		c.json = true
+		return jsonExpr
+	}
 	p := path(n)
 	if p == nil {
-		return c.on(n, "write NAME.FIELD", "this is not in the language of expressions")
+		return c.on(n, "write NAME.FIELD, or json.LIST[0] with a plain number", "this is not in the language of expressions")
 	}
 	t, ok := c.lang.names[p[0]]
 	if !ok {
@@ -299,7 +306,7 @@ func (c *exprChecker) member(n *ast.MemberNode) exprType {
 	}
 	hint := ""
 	if p[0] == "body" {
-		hint = `write body contains "TEXT"`
+		hint = fmt.Sprintf(`write json.%s for a field of a JSON body, or body contains "TEXT"`, strings.Join(p[1:], "."))
 	}
 	return c.on(n, hint, "%s is %s and has no fields, found .%s", p[0], t, strings.Join(p[1:], "."))
 }
@@ -313,6 +320,27 @@ func (c *exprChecker) method(n *ast.MemberNode) exprType {
 		hint = fmt.Sprintf(`write %s %s "TEXT"`, p[0], words[p[1]])
 	}
 	return c.on(n, hint, "there are no methods in this language")
+}
+
+// jsonPath lists the keys and indexes of json.items[0].name; nil where a
+// member is not of the body's JSON.
+func jsonPath(n ast.Node) []ast.Node {
+	switch n := n.(type) {
+	case *ast.IdentifierNode:
+		if n.Value == "json" {
+			return []ast.Node{}
+		}
+	case *ast.MemberNode:
+		head := jsonPath(n.Node)
+		if head == nil || n.Optional {
+			return nil
+		}
+		switch p := n.Property.(type) {
+		case *ast.StringNode, *ast.IntegerNode, *ast.FloatNode:
+			return append(head, p)
+		}
+	}
+	return nil
 }
 
 func (c *exprChecker) unknownMember(n *ast.MemberNode, p []string) exprType {

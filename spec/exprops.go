@@ -27,7 +27,7 @@ func (c *exprChecker) axisIsNumber(n ast.Node) {
 // number checks that a node is a number.
 func (c *exprChecker) number(n ast.Node, op string) {
 	switch t := c.node(n); t {
-	case numberExpr, anyExpr:
+	case numberExpr, anyExpr, jsonExpr:
 	case axisExpr:
 		c.axisIsNumber(n)
 	default:
@@ -62,7 +62,7 @@ func (c *exprChecker) unary(n *ast.UnaryNode) exprType {
 // condition checks that a node is true or false.
 func (c *exprChecker) condition(n ast.Node, op string) {
 	t := c.node(n)
-	if t == boolExpr || t == anyExpr {
+	if t == boolExpr || t == anyExpr || t == jsonExpr {
 		return
 	}
 	hint := "compare it, as in " + c.lang.example
@@ -135,7 +135,7 @@ func (c *exprChecker) level(name, number ast.Node) {
 
 // text checks that a node is text.
 func (c *exprChecker) text(n ast.Node, op string) {
-	if t := c.node(n); t != textExpr && t != anyExpr && t != axisExpr {
+	if t := c.node(n); t != textExpr && t != anyExpr && t != axisExpr && t != jsonExpr {
 		hint := ""
 		if t == numberExpr {
 			hint = "quote it"
@@ -151,7 +151,7 @@ func (c *exprChecker) equality(n *ast.BinaryNode) {
 	}
 	l, r := c.node(n.Left), c.node(n.Right)
 	switch {
-	case l == anyExpr || r == anyExpr:
+	case l == anyExpr || r == anyExpr || l == jsonExpr && scalarType(r) || r == jsonExpr && scalarType(l):
 	case l == axisExpr && r == numberExpr:
 		c.axisIsNumber(n.Left)
 	case r == axisExpr && l == numberExpr:
@@ -182,7 +182,7 @@ func (c *exprChecker) bareWord(text, word ast.Node) bool {
 }
 
 func scalarType(t exprType) bool {
-	return t == numberExpr || t == textExpr || t == boolExpr || t == axisExpr
+	return t == numberExpr || t == textExpr || t == boolExpr || t == axisExpr || t == jsonExpr
 }
 
 // verdictWord checks that a text which verdict is compared with is one that
@@ -212,7 +212,7 @@ func (c *exprChecker) in(n *ast.BinaryNode) exprType {
 	}
 	for _, item := range arr.Nodes {
 		t := c.node(item)
-		if t == anyExpr || l == anyExpr {
+		if t == anyExpr || l == anyExpr || l == jsonExpr {
 			continue
 		}
 		if l == axisExpr && t == numberExpr {
@@ -280,12 +280,26 @@ func (p *patcher) Visit(node *ast.Node) {
 		case "+", "-", "*", "/":
 			ast.Patch(node, &ast.CallNode{Callee: &ast.IdentifierNode{Value: finiteName}, Arguments: []ast.Node{n}})
 		}
+	case *ast.BuiltinNode:
+		if n.Name == "len" {
+			ast.Patch(node, &ast.CallNode{Callee: &ast.IdentifierNode{Value: lengthName}, Arguments: n.Arguments})
+		}
 	case *ast.MemberNode:
 		p.member(node, n)
 	}
 }
 
 func (p *patcher) member(node *ast.Node, n *ast.MemberNode) {
+	if call, ok := n.Node.(*ast.CallNode); ok { // an inner part of a path into the body, rewritten already
+		if id, ok := call.Callee.(*ast.IdentifierNode); ok && id.Value == fieldName {
+			ast.Patch(node, &ast.CallNode{Callee: id, Arguments: append(call.Arguments, n.Property)})
+		}
+		return
+	}
+	if id, ok := n.Node.(*ast.IdentifierNode); ok && id.Value == "json" {
+		ast.Patch(node, &ast.CallNode{Callee: &ast.IdentifierNode{Value: fieldName}, Arguments: []ast.Node{id, n.Property}})
+		return
+	}
 	names := path(n)
 	if names == nil {
 		return

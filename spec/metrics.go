@@ -176,7 +176,7 @@ func (s Scenario) LookupMetric(name string) (Metric, bool) {
 	if s.Exec != nil {
 		for _, x := range s.Exec.Metrics {
 			if x.Metric == name {
-				return Metric{Name: name, Unit: x.Unit, Better: x.Better, Doc: "read from the output of " + s.Name}, true
+				return Metric{Name: name, Unit: baseUnit(x.Unit), Better: x.Better, Doc: "read from the output of " + s.Name}, true
 			}
 		}
 	}
@@ -184,6 +184,27 @@ func (s Scenario) LookupMetric(name string) (Metric, bool) {
 		return Metric{}, false
 	}
 	return LookupMetric(name)
+}
+
+// baseUnit is the unit that values of a unit are kept in: tools print
+// milliseconds and kilobytes, and trials hold seconds and bytes.
+func baseUnit(unit string) string {
+	switch strings.TrimSpace(unit) {
+	case "ns", "us", "µs", "μs", "ms", "sec", "secs", "m", "min", "h":
+		return "s"
+	case "kB", "KB", "MB", "GB", "TB", "KiB", "MiB", "GiB", "TiB":
+		return "B"
+	case "/s", "1/ms", "1/min", "req/s", "reqs/s", "msg/s", "msgs/s", "k", "K", "M", "G":
+		if len(unit) == 1 {
+			return ""
+		}
+		return "1/s"
+	case "kB/s", "KB/s", "MB/s", "GB/s", "KiB/s", "MiB/s", "GiB/s":
+		return "B/s"
+	case "%":
+		return "ratio"
+	}
+	return unit
 }
 
 // JudgeOf lists the metrics of a scenario that get verdicts: its own list

@@ -106,7 +106,10 @@ func (d *decoder) knownRef(v value, p part, sc *scope) bool {
 	if svc, ok := strings.CutPrefix(p.name, "services."); ok && sc.deps {
 		return d.knownService(svc, p, fail)
 	}
-	if slices.Contains(sc.names, p.name) || sc == scopeScenario && isRequestValue(p.name) {
+	if known, ok := d.knownRequestRef(p, sc, fail); known {
+		return ok
+	}
+	if slices.Contains(sc.names, p.name) {
 		return true
 	}
 	if slices.Contains(allNames, p.name) {
@@ -124,13 +127,6 @@ func (d *decoder) knownRef(v value, p part, sc *scope) bool {
 		hint = "did you mean ${matrix." + p.name + "}?"
 	}
 	return fail(hint, "%s is not a name that is known here", p.text)
-}
-
-// isRequestValue reports whether a name is ${data.COLUMN}, of the data file
-// of a scenario, or ${vars.NAME}. Which of them there are is known when the
-// requests are made.
-func isRequestValue(name string) bool {
-	return strings.HasPrefix(name, "data.") || strings.HasPrefix(name, "vars.")
 }
 
 func (d *decoder) isEnv(name string) bool {

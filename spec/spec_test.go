@@ -1,9 +1,11 @@
 package spec
 
 import (
+	"bytes"
 	"encoding/json"
-	"fmt"
 	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -19,71 +21,133 @@ func cmpSpec() cmp.Options {
 	}
 }
 
+// TestRoundTrip marshals every accepted spec to JSON and back: nothing is
+// lost, expressions work afterwards, and the second JSON is the first.
 func TestRoundTrip(t *testing.T) {
-	src, err := os.ReadFile("testdata/ok/design.yaml")
-	if err != nil {
-		t.Fatal(err)
+	gates := 0
+	for _, file := range corpus(t, "ok") {
+		src := read(t, file)
+		s, _ := Parse(file, src, caseOptions(src))
+		if s == nil {
+			t.Fatalf("%s is refused", file)
+		}
+		first, err := json.Marshal(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var back Spec
+		if err := json.Unmarshal(first, &back); err != nil {
+			t.Fatalf("%s: %v", file, err)
+		}
+		if diff := cmp.Diff(*s, back, cmpSpec()); diff != "" {
+			t.Errorf("%s: JSON loses something (-want +got):\n%s", file, diff)
+		}
+		second, err := json.Marshal(&back)
+		if err != nil || !bytes.Equal(first, second) {
+			t.Errorf("%s: the second JSON differs from the first (%v)", file, err)
+		}
+		for i, th := range back.Thresholds {
+			if th.Fail == nil {
+				continue
+			}
+			gates++
+			ok1, err1 := th.Fail.Eval(testRow())
+			ok2, err2 := s.Thresholds[i].Fail.Eval(testRow())
+			if ok1 != ok2 || (err1 == nil) != (err2 == nil) {
+				t.Errorf("%s: %s decides otherwise after the round trip", file, th.Fail.Source)
+			}
+		}
 	}
-	s, diags := Parse("testdata/ok/design.yaml", src, Options{})
-	for _, d := range diags {
-		fmt.Printf("%s:%d:%d: %s (%s) [%s]\n", d.File, d.Line, d.Column, d.Message, d.Hint, d.Kind)
+	if gates < 10 {
+		t.Errorf("only %d gates were compared", gates)
 	}
+}
+
+// TestSecretsStayOut demands that no value of the environment that a
+// template names lands in the JSON or in the printed form.
+func TestSecretsStayOut(t *testing.T) {
+	const secret = "hunter2-very-secret"
+	src := validHead + `env: { A: "${env.TOKEN}", B: "x${env.TOKEN:-d}y" }
+services: { db: { command: "./db ${port} ${env.TOKEN}", env: { P: "${env.TOKEN}" } } }
+versions: { x: "echo ${env.TOKEN}" }
+build: ["make ${env.TOKEN:?needed}"]
+scenarios:
+  a: { http: { path: "/${env.TOKEN}", method: POST, headers: { authorization: "Bearer ${env.TOKEN}" }, body: "${env.TOKEN}", sign: { header: x, hmac: sha1, key: "${env.TOKEN}" }, vars: { t: "${env.TOKEN}" } } }
+  b: { ws: { message: "${env.TOKEN}", reply: "${env.TOKEN}" } }
+  c: { exec: { command: "wrk ${url} ${env.TOKEN}", env: { T: "${env.TOKEN}" }, preset: wrk } }
+  d: { command: { run: ["x", "${env.TOKEN}"], prepare: "y ${env.TOKEN}" } }
+`
+	s, diags := Parse("bench.yaml", []byte(src), Options{Env: func(name string) (string, bool) { return secret, name == "TOKEN" }, Stat: testStat})
 	if s == nil {
-		t.Fatal("not accepted")
+		t.Fatalf("refused: %v", diags)
 	}
-	b, err := json.MarshalIndent(s, "", "  ")
+	out, err := json.Marshal(s)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var back Spec
-	if err := json.Unmarshal(b, &back); err != nil {
+	var printed bytes.Buffer
+	if err := Print(&printed, s); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(*s, back, cmpSpec()); diff != "" {
-		t.Fatalf("JSON loses something (-want +got):\n%s", diff)
-	}
-}
-
-func TestGateEval(t *testing.T) {
-	row := RowEnv{Metric: "rps", Scenario: "db[c=16]", Matrix: map[string]string{"c": "16"}, Ratio: 0.9, Change: -0.1, Worse: 0.1, Noise: 0.02,
-		CILow: 0.88, CIHigh: 0.92, P: 0.001, Verdict: "regressed", Blocks: 8, Base: map[string]float64{"rps": 100}, Head: map[string]float64{"rps": 90, "latency.p99": 0.01}}
-	for src, want := range map[string]string{
-		"worse > noise": "true", "worse > max(noise, 0.2)": "false", "matrix.c == 16": "true", `matrix.c == "16"`: "true", "matrix.c >= 32": "false",
-		"matrix.c in [8, 16]": "true", `matrix.c in ["8"]`: "false", "head.latency.p99 > 0.005 && head.rps < base.rps": "true",
-		"base.latency.p99 > 1": "err", "ci.high < 1": "true", "worse / 0 > 1": "err", "1/(worse-0.1) > 1": "err", `verdict == "regressed" && p < 0.01`: "true",
-		"not (worse > noise) or blocks == 8": "true", "worse * 1e308 * 1e308 > 1 ": "err", `metric == "rps" ? worse > 0.05 : worse > 0.5`: "true",
-		"9223372036854775807 + 1 > 0": "true", "-worse < 0": "true", "abs(change) > noise": "true", `scenario startsWith "db"`: "true",
-		`head.rps / base.rps < 0.95`: "true", `matrix["c"] == 16`: "true", `verdict in ["regressed", "failed"]`: "true",
-	} {
-		g, err := CompileGate(src)
-		if err != nil {
-			t.Errorf("%s: %v", src, err)
-			continue
+	for _, text := range []string{string(out), printed.String()} {
+		if strings.Contains(text, secret) {
+			t.Errorf("the secret is in:\n%s", text)
 		}
-		ok, err := g.Eval(row)
-		got := fmt.Sprint(ok)
-		if err != nil {
-			got = "err"
-		}
-		if got != want {
-			t.Errorf("%s: got %s (%v), want %s", src, got, err, want)
+		if n := strings.Count(text, "env.TOKEN"); n < 15 {
+			t.Errorf("only %d references are left", n)
 		}
 	}
 }
 
-func TestExpectEval(t *testing.T) {
-	for src, want := range map[string]bool{
-		"status == 200": true, `status == 200 && body contains "ok"`: true, `headers["Content-Type"] startsWith "text/"`: true, "len(body) == 2": true,
-		"status in [200, 204]": true, "status >= 300": false, `lower(body) == "ok"`: true, `headers["x-none"] == ""`: true, `headers.server == "x"`: true,
-	} {
-		e, err := CompileExpect(src)
-		if err != nil {
-			t.Errorf("%s: %v", src, err)
-			continue
+func TestFind(t *testing.T) {
+	root := t.TempDir()
+	deep := filepath.Join(root, "a", "b")
+	if err := os.MkdirAll(deep, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Find(deep); err == nil || !strings.Contains(err.Error(), "tandem init") {
+		t.Errorf("without a spec: %v", err)
+	}
+	// A folder of that name is no spec.
+	if err := os.Mkdir(filepath.Join(deep, FileName), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	want := filepath.Join(root, FileName)
+	if err := os.WriteFile(want, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := Find(deep); err != nil || got != want {
+		t.Errorf("got %s, %v, want %s", got, err, want)
+	}
+	other := t.TempDir()
+	if err := os.WriteFile(filepath.Join(other, "bench.yml"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Find(other); err == nil || !strings.Contains(err.Error(), "rename it") {
+		t.Errorf("with bench.yml: %v", err)
+	}
+}
+
+func TestDigest(t *testing.T) {
+	parse := func(src, profile string) *Spec {
+		s, diags := Parse("bench.yaml", []byte(src), Options{Profile: profile, Env: testEnv, Stat: testStat})
+		if s == nil {
+			t.Fatalf("refused: %v", diags)
 		}
-		ok, err := e.Eval(200, []byte("ok"), map[string][]string{"Content-Type": {"text/html"}, "Server": {"x"}})
-		if err != nil || ok != want {
-			t.Errorf("%s: got %v %v", src, ok, err)
+		return s
+	}
+	with := validSpec + "profiles: { quick: { plan: { blocks: 4 } } }\n"
+	digests := map[string]string{}
+	for name, s := range map[string]*Spec{"plain": parse(validSpec, ""), "with": parse(with, ""), "quick": parse(with, "quick")} {
+		if len(s.Digest) != 64 {
+			t.Errorf("the digest %q is no SHA-256 in hex", s.Digest)
 		}
+		if other, dup := digests[s.Digest]; dup {
+			t.Errorf("%s and %s have one digest", name, other)
+		}
+		digests[s.Digest] = name
+	}
+	if parse(with, "").Digest != parse(with, "").Digest {
+		t.Error("the digest changes from reading to reading")
 	}
 }
