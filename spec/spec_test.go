@@ -147,7 +147,7 @@ func TestDigest(t *testing.T) {
 		}
 		digests[s.Digest] = name
 	}
-	if parse(with, "").Digest != parse(with, "").Digest {
+	if first, again := parse(with, ""), parse(with, ""); first.Digest != again.Digest {
 		t.Error("the digest changes from reading to reading")
 	}
 }
