@@ -292,7 +292,7 @@ func TestSchemaAgreesOnMutations(t *testing.T) {
 		if n == nil {
 			t.Fatalf("%s is not YAML", file)
 		}
-		for range 60 {
+		for range 30 {
 			m := mutate(rng, n)
 			src := render(m)
 			back := document([]byte(src))
