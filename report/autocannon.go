@@ -1,7 +1,6 @@
 package report
 
 import (
-	"encoding/json"
 	"io"
 	"math"
 	"time"
@@ -67,10 +66,7 @@ func writeAutocannon(w io.Writer, a *Analysis, _ RenderOptions) error {
 			}
 		}
 	}
-	e := json.NewEncoder(w)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	return e.Encode(out)
+	return encodeJSON(w, out)
 }
 
 func newAutocannon(sc spec.Scenario, scenario, arm string, trials []*journal.Trial) autocannonResult {

@@ -1,10 +1,10 @@
 package report
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"math"
+	"time"
 
 	"github.com/fatih/color"
 )
@@ -135,13 +135,24 @@ func writeComparisonMarkdown(w io.Writer, c *Comparison) error {
 	return err
 }
 
-func writeComparisonJSON(w io.Writer, c *Comparison) error {
-	type side struct {
+// The wire form of a comparison.
+type (
+	comparisonFile struct {
+		Version  int             `json:"version"`
+		Old      comparisonRun   `json:"old"`
+		New      comparisonRun   `json:"new"`
+		SameBase bool            `json:"same_baseline"`
+		Why      string          `json:"why"`
+		Alpha    float64         `json:"alpha"`
+		Rows     []comparisonRow `json:"rows"`
+		Warnings []string        `json:"warnings"`
+	}
+	comparisonRun struct {
 		ID       string `json:"id"`
 		Started  string `json:"started"`
 		Revision string `json:"revision"`
 	}
-	type row struct {
+	comparisonRow struct {
 		Scenario string    `json:"scenario"`
 		Metric   string    `json:"metric"`
 		Arm      string    `json:"arm"`
@@ -156,8 +167,11 @@ func writeComparisonJSON(w io.Writer, c *Comparison) error {
 		Verdict  *Verdict  `json:"verdict"`
 		Reason   string    `json:"reason,omitempty"`
 	}
-	of := func(a *Analysis) side {
-		return side{a.Header.ID, a.Header.Started.UTC().Format("2006-01-02T15:04:05Z"), a.Arms[len(a.Arms)-1].Revision}
+)
+
+func writeComparisonJSON(w io.Writer, c *Comparison) error {
+	run := func(a *Analysis) comparisonRun {
+		return comparisonRun{a.Header.ID, a.Header.Started.UTC().Format(time.RFC3339), a.Arms[len(a.Arms)-1].Revision}
 	}
 	ratio := func(r *Row) number {
 		if r == nil {
@@ -165,27 +179,15 @@ func writeComparisonJSON(w io.Writer, c *Comparison) error {
 		}
 		return number(r.Ratio)
 	}
-	doc := struct {
-		Version  int      `json:"version"`
-		Old      side     `json:"old"`
-		New      side     `json:"new"`
-		SameBase bool     `json:"same_baseline"`
-		Why      string   `json:"why"`
-		Alpha    float64  `json:"alpha"`
-		Rows     []row    `json:"rows"`
-		Warnings []string `json:"warnings"`
-	}{ResultVersion, of(c.Old), of(c.New), c.SameBase, c.Why, c.Alpha, []row{}, emptyNotNull(c.Warnings)}
+	doc := comparisonFile{ResultVersion, run(c.Old), run(c.New), c.SameBase, c.Why, c.Alpha, []comparisonRow{}, emptyNotNull(c.Warnings)}
 	for i := range c.Rows {
 		r := &c.Rows[i]
-		out := row{r.Scenario, r.Metric, r.Arm, ratio(r.Old), ratio(r.New), number(r.Ratio), number(r.Change), number(r.Worse),
+		out := comparisonRow{r.Scenario, r.Metric, r.Arm, ratio(r.Old), ratio(r.New), number(r.Ratio), number(r.Change), number(r.Worse),
 			[2]number{number(r.CI[0]), number(r.CI[1])}, number(r.Noise), number(r.P), nil, r.Reason}
 		if r.Verdict != "" {
 			out.Verdict = &r.Verdict
 		}
 		doc.Rows = append(doc.Rows, out)
 	}
-	e := json.NewEncoder(w)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	return e.Encode(doc)
+	return encodeJSON(w, doc)
 }

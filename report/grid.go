@@ -115,56 +115,57 @@ func (g *grid) fitKeys(widths []int, width int) {
 	}
 }
 
+// write writes the key columns and those from start to end.
 func (g *grid) write(b *strings.Builder, widths []int, start, end, width int) {
-	cells := func(get func(i int) gridCell, stop int) {
-		var line strings.Builder
-		for i := range stop {
-			if i >= g.keys && i < start {
-				continue
-			}
-			c := get(i)
-			t := cut(c.text, widths[i], g.ellipsis)
-			pad := strings.Repeat(" ", widths[i]-runes.StringWidth(t))
-			if g.right[i] {
-				line.WriteString(pad)
-			}
-			line.WriteString(c.paint.do(t))
-			if !g.right[i] {
-				line.WriteString(pad)
-			}
-			line.WriteString(gap)
-		}
-		b.WriteString(strings.TrimRight(line.String(), " "))
-	}
-	cells(func(i int) gridCell { return text(g.heads[i]) }, end)
+	g.writeCells(b, widths, start, end, func(i int) gridCell { return text(g.heads[i]) })
 	b.WriteByte('\n')
 	for _, l := range g.lines {
-		if l.note == "" {
-			cells(func(i int) gridCell { return l.cells[i] }, end)
+		switch {
+		case l.note == "":
+			g.writeCells(b, widths, start, end, func(i int) gridCell { return l.cells[i] })
 			b.WriteByte('\n')
+		case start == g.keys: // it is said in the first table, once
+			g.writeNote(b, widths, l, width)
+		}
+	}
+}
+
+func (g *grid) writeCells(b *strings.Builder, widths []int, start, end int, cell func(i int) gridCell) {
+	var line strings.Builder
+	for i := range end {
+		if i >= g.keys && i < start {
 			continue
 		}
-		if start > g.keys {
-			continue // said in the first table
+		c := cell(i)
+		t := cut(c.text, widths[i], g.ellipsis)
+		pad := strings.Repeat(" ", widths[i]-runes.StringWidth(t))
+		if g.right[i] {
+			line.WriteString(pad)
 		}
-		cells(func(i int) gridCell { return l.cells[i] }, g.keys)
-		used := 0
-		for k := range g.keys {
-			used += widths[k] + len(gap)
+		line.WriteString(c.paint.do(t))
+		if !g.right[i] {
+			line.WriteString(pad)
 		}
-		lines := wrap(l.note, max(width-used, 20), width > 0)
-		last := 0
-		for k := range g.keys {
-			last = widths[k] - min(runes.StringWidth(l.cells[k].text), widths[k])
+		line.WriteString(gap)
+	}
+	b.WriteString(strings.TrimRight(line.String(), " "))
+}
+
+// writeNote writes a line that has a reason in place of its figures.
+func (g *grid) writeNote(b *strings.Builder, widths []int, l gridLine, width int) {
+	used := 0
+	for k := range g.keys {
+		used += widths[k] + len(gap)
+	}
+	var keys strings.Builder
+	g.writeCells(&keys, widths, g.keys, g.keys, func(i int) gridCell { return l.cells[i] })
+	b.WriteString(keys.String() + strings.Repeat(" ", max(used-runes.StringWidth(keys.String()), 0)))
+	for i, t := range wrap(l.note, max(width-used, 20), width > 0) {
+		if i > 0 {
+			b.WriteString(strings.Repeat(" ", used))
 		}
-		b.WriteString(strings.Repeat(" ", last) + gap)
-		for i, t := range lines {
-			if i > 0 {
-				b.WriteString(strings.Repeat(" ", used))
-			}
-			b.WriteString(l.paint.do(t))
-			b.WriteByte('\n')
-		}
+		b.WriteString(l.paint.do(t))
+		b.WriteByte('\n')
 	}
 }
 

@@ -2,7 +2,6 @@ package report
 
 import (
 	_ "embed"
-	"encoding/json"
 	"fmt"
 	"html/template"
 	"io"
@@ -197,65 +196,67 @@ func (t *Trend) runAxis() axis {
 	return x
 }
 
-func writeHistoryJSON(w io.Writer, t *Trend) error {
-	type (
-		jsonRun struct {
-			ID       string  `json:"id"`
-			Started  string  `json:"started"`
-			Revision string  `json:"revision"`
-			Machine  string  `json:"machine"`
-			Outcome  Outcome `json:"outcome"`
-		}
-		jsonPoint struct {
-			Run     int       `json:"run"`
-			Ratio   number    `json:"ratio"`
-			CI      [2]number `json:"ci"`
-			Value   number    `json:"value"`
-			Verdict Verdict   `json:"verdict"`
-		}
-		jsonChange struct {
-			Run    int    `json:"run"`
-			Before number `json:"before"`
-			After  number `json:"after"`
-			Worse  number `json:"worse"`
-		}
-		jsonRow struct {
-			Scenario string       `json:"scenario"`
-			Metric   string       `json:"metric"`
-			Unit     string       `json:"unit"`
-			Better   string       `json:"better"`
-			Arm      string       `json:"arm"`
-			Points   []jsonPoint  `json:"points"`
-			Ratio    []jsonChange `json:"ratio_changes"`
-			Value    []jsonChange `json:"value_changes"`
-		}
-	)
-	doc := struct {
-		Version int       `json:"version"`
-		Name    string    `json:"name"`
-		Method  string    `json:"method"`
-		Runs    []jsonRun `json:"runs"`
-		Rows    []jsonRow `json:"rows"`
-	}{ResultVersion, t.Name, "optimal partitioning of the logarithms, squared error", []jsonRun{}, []jsonRow{}}
-	for _, r := range t.Runs {
-		doc.Runs = append(doc.Runs, jsonRun{r.ID, r.Started.UTC().Format(time.RFC3339), r.Revision, r.Machine, r.Outcome})
+// The wire form of a history.
+type (
+	historyFile struct {
+		Version int          `json:"version"`
+		Name    string       `json:"name"`
+		Method  string       `json:"method"`
+		Runs    []historyRun `json:"runs"`
+		Rows    []historyOf  `json:"rows"`
 	}
-	for _, r := range t.Rows {
-		changes := func(cs []ChangePoint) []jsonChange {
-			out := []jsonChange{}
-			for _, c := range cs {
-				out = append(out, jsonChange{r.Points[c.At].Run, number(c.Before), number(c.After), number(c.Worse)})
-			}
-			return out
-		}
-		row := jsonRow{r.Scenario, r.Metric, r.Unit, r.Better, r.Arm, []jsonPoint{}, changes(r.Ratio), changes(r.Value)}
+	historyRun struct {
+		ID       string  `json:"id"`
+		Started  string  `json:"started"`
+		Revision string  `json:"revision"`
+		Machine  string  `json:"machine"`
+		Outcome  Outcome `json:"outcome"`
+	}
+	historyOf struct {
+		Scenario string         `json:"scenario"`
+		Metric   string         `json:"metric"`
+		Unit     string         `json:"unit"`
+		Better   string         `json:"better"`
+		Arm      string         `json:"arm"`
+		Points   []historyPoint `json:"points"`
+		Ratio    []historyCut   `json:"ratio_changes"`
+		Value    []historyCut   `json:"value_changes"`
+	}
+	historyPoint struct {
+		Run     int       `json:"run"`
+		Ratio   number    `json:"ratio"`
+		CI      [2]number `json:"ci"`
+		Value   number    `json:"value"`
+		Verdict Verdict   `json:"verdict"`
+	}
+	historyCut struct {
+		Run    int    `json:"run"` // the first of the new level
+		Before number `json:"before"`
+		After  number `json:"after"`
+		Worse  number `json:"worse"`
+	}
+)
+
+func writeHistoryJSON(w io.Writer, t *Trend) error {
+	doc := historyFile{ResultVersion, t.Name, "optimal partitioning of the logarithms, squared error", []historyRun{}, []historyOf{}}
+	for _, r := range t.Runs {
+		doc.Runs = append(doc.Runs, historyRun{r.ID, r.Started.UTC().Format(time.RFC3339), r.Revision, r.Machine, r.Outcome})
+	}
+	for i := range t.Rows {
+		r := &t.Rows[i]
+		row := historyOf{r.Scenario, r.Metric, r.Unit, r.Better, r.Arm, []historyPoint{}, r.cuts(r.Ratio), r.cuts(r.Value)}
 		for _, p := range r.Points {
-			row.Points = append(row.Points, jsonPoint{p.Run, number(p.Ratio), [2]number{number(p.CI[0]), number(p.CI[1])}, number(p.Value), p.Verdict})
+			row.Points = append(row.Points, historyPoint{p.Run, number(p.Ratio), [2]number{number(p.CI[0]), number(p.CI[1])}, number(p.Value), p.Verdict})
 		}
 		doc.Rows = append(doc.Rows, row)
 	}
-	e := json.NewEncoder(w)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	return e.Encode(doc)
+	return encodeJSON(w, doc)
+}
+
+func (r *TrendRow) cuts(cs []ChangePoint) []historyCut {
+	out := []historyCut{}
+	for _, c := range cs {
+		out = append(out, historyCut{r.Points[c.At].Run, number(c.Before), number(c.After), number(c.Worse)})
+	}
+	return out
 }

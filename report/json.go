@@ -212,10 +212,15 @@ func (x *axes) UnmarshalJSON(data []byte) error {
 }
 
 func writeJSON(w io.Writer, a *Analysis, _ RenderOptions) error {
+	return encodeJSON(w, toResult(a))
+}
+
+// encodeJSON writes a document for people and programs alike.
+func encodeJSON(w io.Writer, doc any) error {
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)
 	e.SetIndent("", "  ")
-	return e.Encode(toResult(a))
+	return e.Encode(doc)
 }
 
 func toResult(a *Analysis) resultFile {

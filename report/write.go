@@ -11,7 +11,7 @@ type RenderOptions struct {
 	Width  int  // columns of the terminal; 0: no limit. text only
 	Color  bool // text only; the caller knows the terminal and NO_COLOR
 	ASCII  bool // no character beyond ASCII of the renderer's own. text only
-	Detail bool // the latency and request statistics of every arm, too. text and markdown
+	Detail bool // the latency and request statistics of every arm, too. text only
 	Limit  int  // bytes that the report may have; 0: the format's own limit. markdown only
 }
 
