@@ -72,32 +72,41 @@ func (p *Process) openFiles(c Cmd) (files []*os.File, err error) {
 // watch waits for the process and whatever stays in the background for it.
 func (p *Process) watch() {
 	state, err := p.os.Wait()
+	// Now, and not when the rest is cleared away: whoever finds it dead may
+	// ask it to end before that.
+	p.ended = time.Now()
+	asked := p.wasAsked()
 	p.tree.rootEnded(state)
-	if err == nil && p.stays && (state.Success() || p.wasAsked()) {
-		p.background()
+	if err == nil && p.stays && (state.Success() || asked) && p.background() {
+		p.ended = time.Now()
+		asked = p.wasAsked()
 	}
 	killErr := p.killAll()
-	p.mu.Lock()
-	p.ended = time.Now()
 	p.state = state
-	switch {
-	case err != nil:
-		p.err = fmt.Errorf("wait for %s: %w", p.name, err)
-	case p.verdict != nil:
-		p.err = p.verdict
-	case !p.asked && (p.stays || !state.Success()):
-		p.err = p.exitError(state)
-	}
-	p.err = errors.Join(p.err, killErr)
-	p.mu.Unlock()
-	p.err = errors.Join(p.err, p.tree.finish())
+	p.err = errors.Join(p.howEnded(err, asked), killErr, p.tree.finish())
 	p.sup.forget(p)
 	close(p.done)
 }
 
+// howEnded is what there is to tell of the end; err is that of waiting for it.
+func (p *Process) howEnded(err error, asked bool) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch {
+	case err != nil:
+		return fmt.Errorf("wait for %s: %w", p.name, err)
+	case p.verdict != nil:
+		return p.verdict
+	case !asked && (p.stays || !p.state.Success()):
+		return p.exitError()
+	}
+	return nil
+}
+
 // background waits until nothing is left of a command whose first process has
-// ended well or on demand, or until the rest is to be killed.
-func (p *Process) background() {
+// ended well or on demand, or until the rest is to be killed. It reports
+// whether there was anything to wait for.
+func (p *Process) background() (waited bool) {
 	told := false
 	for wait := time.Millisecond; ; wait = min(2*wait, 100*time.Millisecond) {
 		pids, err := p.tree.members()
@@ -105,15 +114,16 @@ func (p *Process) background() {
 			pids, err = p.tree.remaining()
 		}
 		if err != nil || len(pids) == 0 {
-			return
+			return waited
 		}
+		waited = true
 		if !told && p.tree.disbanded() {
 			p.sup.dog.tell(fmt.Sprintf("gone %d", p.os.Pid)) // its number may soon be another's
 			told = true
 		}
 		select {
 		case <-p.doomed:
-			return
+			return true
 		case <-time.After(wait):
 		}
 	}
@@ -127,8 +137,8 @@ func (p *Process) wasAsked() bool {
 }
 
 // exitError tells the end of a process that nobody asked for.
-func (p *Process) exitError(state *os.ProcessState) *ExitError {
-	code, sig := exitOf(state)
+func (p *Process) exitError() *ExitError {
+	code, sig := exitOf(p.state)
 	return &ExitError{Name: p.name, PID: p.os.Pid, Code: code, Signal: sig,
 		After: p.ended.Sub(p.started), Reason: p.tree.reason()}
 }
@@ -205,6 +215,11 @@ func (p *Process) Stop(how spec.Stop) error {
 
 // end sends a signal to the group, waits, and kills.
 func (p *Process) end(sig syscall.Signal, patience time.Duration) error {
+	select {
+	case <-p.done:
+		return p.leftover()
+	default:
+	}
 	p.mu.Lock()
 	p.asked = true
 	p.mu.Unlock()

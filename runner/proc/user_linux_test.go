@@ -18,7 +18,7 @@ const nobody = 65534
 // control groups cannot be written then, and other users' processes not read.
 // Without root, all tests run so anyway, and this one has nothing to add.
 func TestAsUser(t *testing.T) {
-	if os.Getuid() != 0 {
+	if !canBeNobody(t) {
 		return
 	}
 	t.Parallel()
@@ -37,9 +37,16 @@ func TestAsUser(t *testing.T) {
 	if err != nil {
 		t.Errorf("%v:\n%s", err, out)
 	}
-	if n := strings.Count(string(out), "--- PASS"); n < 20 {
+	if n := strings.Count(string(out), "--- PASS"); n < 15 {
 		t.Errorf("found %d tests passed, expected more:\n%s", n, out)
 	}
+}
+
+// canBeNobody reports whether we may change to another user: root may, but
+// not in a name space of users that has no others.
+func canBeNobody(t *testing.T) bool {
+	t.Helper()
+	return os.Getuid() == 0 && os.Chown(t.TempDir(), nobody, nobody) == nil
 }
 
 // nobodysDir is a folder that nobody may use.
@@ -99,7 +106,7 @@ func TestStrangerOfAnotherUser(t *testing.T) {
 // TestServerOfAnotherUser has root start a server as an ordinary user, whose
 // socket is known to be ours all the same.
 func TestServerOfAnotherUser(t *testing.T) {
-	if os.Getuid() != 0 {
+	if !canBeNobody(t) {
 		return
 	}
 	eachWay(t, func(t *testing.T, r *rig) {
