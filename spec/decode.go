@@ -36,6 +36,7 @@ type diagKey struct {
 const maxDiagnostics = 200
 
 func (d *decoder) report(p pos, width int, sev Severity, kind, msg, hint string) {
+	p = d.src.clamp(p)
 	if d.pass != nil {
 		var keep bool
 		if msg, keep = d.pass.keep(p.line, sev, msg); !keep {

@@ -55,6 +55,17 @@ func (s *source) offset(p pos) int {
 	return at
 }
 
+// clamp moves a place that is beyond the text, as the ends of an empty
+// document are, to the end of a line.
+func (s *source) clamp(p pos) pos {
+	if p.line < 1 {
+		return p
+	}
+	p.line = min(p.line, len(s.lines))
+	p.col = max(1, min(p.col, utf8.RuneCountInString(s.line(p.line))+1))
+	return p
+}
+
 // at is the place of a byte offset.
 func (s *source) at(offset int) pos {
 	i := sort.Search(len(s.lines), func(i int) bool { return s.lines[i] > offset }) - 1
