@@ -172,7 +172,7 @@ func helperFork(mark string, n int, args []string) int {
 // helperTandem is a whole Tandem with children of every kind; then it dies in
 // the way that its first argument names.
 func helperTandem(mark string, args []string) int {
-	s, err := New(Options{NoCgroup: args[1] == "nocgroup"})
+	s, err := New(Options{NoCgroup: args[1] == "nocgroup", Grace: 200 * time.Millisecond})
 	if err != nil {
 		fmt.Println(err)
 		return 1
@@ -231,6 +231,7 @@ type rig struct {
 // that nothing is left.
 func newRig(t *testing.T, o Options) *rig {
 	t.Helper()
+	o.Grace = 200 * time.Millisecond
 	s, err := New(o)
 	if err != nil {
 		t.Fatal(err)

@@ -39,9 +39,25 @@ func (o launchOrder) args(program string, argv []string) []string {
 // launchMain becomes the program. It returns only where that failed.
 func launchMain(args []string) (code int) {
 	err := launchSelf(args)
-	report := os.NewFile(reportFD, "report")
-	fmt.Fprint(report, err)
+	var errno syscall.Errno
+	errors.As(err, &errno)
+	fmt.Fprintf(os.NewFile(reportFD, "report"), "%d %v", int(errno), err)
 	return 127
+}
+
+// launchError is what a launcher reports.
+type launchError struct {
+	errno syscall.Errno // 0 where no system call has failed
+	text  string
+}
+
+func (e *launchError) Error() string { return e.text }
+
+func (e *launchError) Unwrap() error {
+	if e.errno == 0 {
+		return nil
+	}
+	return e.errno
 }
 
 // launchSelf reads the arguments that launchOrder.args has made.
@@ -76,7 +92,7 @@ func launchSelf(args []string) error {
 	if err := setLimit(unix.RLIMIT_NPROC, nproc, "processes"); err != nil {
 		return err
 	}
-	return syscall.Exec(args[5], args[6:], os.Environ())
+	return fmt.Errorf("exec %s: %w", args[5], syscall.Exec(args[5], args[6:], os.Environ()))
 }
 
 // openAll opens files for writing, of a list with colons between them.
@@ -136,5 +152,7 @@ func launchThrough(o launchOrder, path string, argv []string, attr *os.ProcAttr)
 	if err != nil {
 		return nil, err
 	}
-	return nil, errors.New(string(report))
+	number, text, _ := strings.Cut(string(report), " ")
+	errno, _ := strconv.Atoi(number)
+	return nil, &launchError{syscall.Errno(errno), text}
 }

@@ -154,7 +154,7 @@ func TestStrangerOnThePort(t *testing.T) {
 			} {
 				err = WaitReady(t.Context(), p, probe)
 				var s *StrangerError
-				if !errors.As(err, &s) || s.PID != os.Getpid() || !strings.Contains(err.Error(), "proc.test") {
+				if !errors.As(err, &s) || s.PID != os.Getpid() || !strings.Contains(err.Error(), os.Args[0]) {
 					t.Errorf("found %v, expected this test named as the stranger", err)
 				}
 			}

@@ -7,6 +7,7 @@ import (
 	"os/signal"
 	"sync"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -131,12 +132,7 @@ func (s *Supervisor) fork(p *Process, c Cmd, path string, attr *os.ProcAttr) err
 	if err != nil {
 		return err
 	}
-	if l := p.tree.limits; l != nil {
-		p.os, err = launchThrough(l.order, path, c.Argv, attr)
-	} else {
-		p.os, err = os.StartProcess(path, c.Argv, attr)
-	}
-	if err != nil {
+	if p.os, err = execute(p.tree.limits, path, c.Argv, attr); err != nil {
 		return err
 	}
 	p.tree.started(p.os.Pid, floor)
@@ -144,6 +140,25 @@ func (s *Supervisor) fork(p *Process, c Cmd, path string, attr *os.ProcAttr) err
 		go p.watchMemory(l)
 	}
 	return nil
+}
+
+// execute starts a program, by way of a launcher where it has limits. A file
+// that was written just now may still be open in a child that another thread
+// has forked and that has not executed its own program yet (golang.org/issue/22315):
+// that lasts for less than a millisecond, so it is tried again.
+func execute(l *limiter, path string, argv []string, attr *os.ProcAttr) (p *os.Process, err error) {
+	for wait := time.Millisecond; wait < 100*time.Millisecond; wait *= 2 {
+		if l != nil {
+			p, err = launchThrough(l.order, path, argv, attr)
+		} else {
+			p, err = os.StartProcess(path, argv, attr)
+		}
+		if !errors.Is(err, unix.ETXTBSY) {
+			return p, err
+		}
+		time.Sleep(wait)
+	}
+	return p, err
 }
 
 // family returns a function that lists the children of a process.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -92,6 +93,7 @@ func TestStopEndsTheWholeTree(t *testing.T) {
 		{"daemon-and-stay", "stubborn"},
 	} {
 		t.Run(strings.Join(kind, "-"), func(t *testing.T) {
+			t.Parallel()
 			eachWay(t, func(t *testing.T, r *rig) {
 				p := r.start(kind...)
 				what := kind[len(kind)-1]
@@ -186,9 +188,36 @@ func TestStartErrorsSayWhat(t *testing.T) {
 		{Cmd{Argv: []string{"/bin/true"}, CPUs: CPUs{4000}}, "pin to CPU 4000"},
 	} {
 		c.cmd.Name = "it"
-		_, err := r.Start(t.Context(), c.cmd)
-		if err == nil || !strings.HasPrefix(err.Error(), "start it: ") || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%v: found %v, expected %q", c.cmd.Argv, err, c.want)
+		for _, files := range []int{0, 100} { // without and with a launcher
+			c.cmd.Limits.NoFile = files
+			_, err := r.Start(t.Context(), c.cmd)
+			if err == nil || !strings.HasPrefix(err.Error(), "start it: ") || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%v: found %v, expected %q", c.cmd.Argv, err, c.want)
+			}
+		}
+	}
+}
+
+// TestProgramJustWritten starts a program that is open for writing still, as
+// it is in every child that is forked while a build or a copy is under way.
+func TestProgramJustWritten(t *testing.T) {
+	r := newRig(t, Options{})
+	for _, files := range []int{0, 100} {
+		name := filepath.Join(r.dir, "true"+itoa(files))
+		b, err := os.ReadFile("/bin/true")
+		if err != nil {
+			t.Fatal(err)
+		}
+		f, err := os.OpenFile(name, os.O_CREATE|os.O_WRONLY, 0o755)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := f.Write(b); err != nil {
+			t.Fatal(err)
+		}
+		time.AfterFunc(5*time.Millisecond, func() { f.Close() })
+		if _, err := r.Run(t.Context(), Cmd{Name: "it", Argv: []string{name}, Limits: spec.Limits{NoFile: files}}); err != nil {
+			t.Error(err)
 		}
 	}
 }
@@ -229,6 +258,9 @@ func TestNothingOutlivesUs(t *testing.T) {
 					return len(marked(t, mark)) >= 9 || death == "panic" || death == "exit" || death == "close"
 				})
 				if sig := unix.SignalNum("SIG" + death); sig != 0 {
+					if ignored(t, c.Process.Pid, sig) {
+						sig = unix.SIGKILL // nohup and sh's & make it so, for good
+					}
 					unix.Kill(c.Process.Pid, sig)
 				}
 				err := c.Wait()
@@ -240,6 +272,21 @@ func TestNothingOutlivesUs(t *testing.T) {
 			})
 		}
 	}
+}
+
+// ignored reports whether a process ignores a signal.
+func ignored(t *testing.T, pid int, sig unix.Signal) bool {
+	t.Helper()
+	b, err := os.ReadFile("/proc/" + itoa(pid) + "/status")
+	if err != nil {
+		t.Fatal(err)
+	}
+	mask, _ := statusField(b, "SigIgn")
+	bits, err := strconv.ParseUint(mask, 16, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return bits&(1<<(sig-1)) != 0
 }
 
 // TestKilledAtAnyMoment kills a Tandem while it starts its children, when a

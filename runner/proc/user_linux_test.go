@@ -1,7 +1,6 @@
 package proc
 
 import (
-	"io"
 	"net"
 	"os"
 	"os/exec"
@@ -66,20 +65,17 @@ func nobodysDir(t *testing.T) string {
 // copyOfSelf copies the test binary to where nobody can execute it.
 func copyOfSelf(t *testing.T, dir string) string {
 	t.Helper()
-	in, err := os.Open("/proc/self/exe")
+	exe, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer in.Close()
 	name := filepath.Join(dir, "proc.test")
-	out, err := os.OpenFile(name, os.O_CREATE|os.O_WRONLY, 0o755)
-	if err != nil {
-		t.Fatal(err)
+	// Not in this process: what other tests fork at that moment would hold
+	// the file open for writing, and it could not be executed.
+	if out, err := exec.Command("cp", exe, name).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
 	}
-	if _, err := io.Copy(out, in); err != nil {
-		t.Fatal(err)
-	}
-	if err := out.Close(); err != nil {
+	if err := os.Chmod(name, 0o755); err != nil {
 		t.Fatal(err)
 	}
 	return name

@@ -9,6 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
+
+	"github.com/tandem-bench/tandem/spec"
 )
 
 // TestWatchdogIsReplaced kills the watchdog, and then the whole Tandem: the
@@ -88,7 +90,7 @@ func TestBareDaemons(t *testing.T) {
 		t.Fatal(err)
 	}
 	says(t, p, "ready")
-	if err := p.Stop(stopTerm); err != nil {
+	if err := p.Stop(spec.Stop{Signal: "TERM", Timeout: 100 * time.Millisecond}); err != nil {
 		t.Error(err)
 	}
 	if left := marked(t, r.mark); len(left) > 0 {
