@@ -30,7 +30,7 @@ func checkAll(ctx context.Context, d load.Driver, sc spec.Scenario, instances []
 		t := in.target
 		a := answer{arm: t.Vars["arm"], copy: t.Name, rank: in.rank()}
 		a.response, a.err = d.Check(ctx, t)
-		if a.err == nil && sc.HTTP != nil && sc.Expect == nil {
+		if a.err == nil && asks(sc) && sc.Expect == nil {
 			a.again, a.err = d.Check(ctx, t)
 		}
 		answers[i] = a
@@ -40,6 +40,12 @@ func checkAll(ctx context.Context, d load.Driver, sc spec.Scenario, instances []
 	inOrder := slices.Clone(answers)
 	slices.SortStableFunc(inOrder, func(a, b answer) int { return a.rank - b.rank })
 	return answers, compare(sc, inOrder)
+}
+
+// asks reports whether the scenario's own request was sent, so that its
+// answer tells whether the copies do the same work.
+func asks(sc spec.Scenario) bool {
+	return sc.HTTP != nil || sc.Exec != nil && sc.Exec.Request != nil
 }
 
 // compare decides whether a scenario can be loaded on all copies: whether
@@ -59,7 +65,7 @@ func compare(sc spec.Scenario, answers []answer) journal.Check {
 	if sc.Expect != nil {
 		return expected(c, sc.Expect, answers)
 	}
-	if sc.HTTP != nil {
+	if asks(sc) {
 		if done := absent(&c, answers); done {
 			return c
 		}
@@ -133,7 +139,7 @@ func agree(c journal.Check, sc spec.Scenario, answers []answer) journal.Check {
 		c.Reason = fmt.Sprintf(format, args...)
 		return c
 	}
-	if sc.HTTP != nil && first.response.Status >= 400 {
+	if asks(sc) && first.response.Status >= 400 {
 		c.Outcome, c.Arm = journal.CheckFailed, first.arm
 		c.Reason = fmt.Sprintf("%s answered %s: if that is meant, say so with `expect: status == %d`", first.copy, describe(first.response), first.response.Status)
 		return c

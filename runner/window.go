@@ -63,6 +63,7 @@ func (e *execution) loadOptions() load.Options {
 	return load.Options{
 		Env: e.Env, CPUs: e.pins.Load, Loops: e.Spec.Generator.CPUs,
 		Shared: len(e.pins.Load.And(e.pins.Server)) > 0,
+		Temp:   e.work,
 	}
 }
 

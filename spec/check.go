@@ -159,7 +159,7 @@ func (d *decoder) checkExec(sc Scenario, mark scenarioMark) {
 	for _, v := range sc.Exec.Env {
 		text += " " + string(v)
 	}
-	if text != "" && !strings.Contains(text, "${url}") && !strings.Contains(text, "${port}") {
+	if text != "" && !strings.Contains(text, "${url}") && !strings.Contains(text, "${port}") && !strings.Contains(text, "${request}") {
 		d.warnOn(mark.body.get("exec").get("command"), kindReference, "command: nothing tells the load tool which copy to load", "put ${url} or ${port} where it reads its target")
 	}
 }

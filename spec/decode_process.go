@@ -11,6 +11,10 @@ import (
 // presets are the load tools whose output is understood without metrics.
 var presets = []string{"wrk", "autocannon", "ab", "hey", "h2load", "bombardier", "vegeta", "oha", "k6", "wrk2", "load_test", "http_load_test"}
 
+// requestPresets are those of them that take a whole request by arguments:
+// method, headers, body and URL.
+var requestPresets = []string{"wrk", "autocannon", "ab", "hey", "h2load", "bombardier", "vegeta", "oha", "wrk2"}
+
 // Presets lists the load tools whose output an exec scenario understands by
 // itself (exec.preset).
 func Presets() []string { return slices.Clone(presets) }
@@ -22,7 +26,7 @@ func (d *decoder) exec(v value) *Exec {
 	if !ok || !m.require("command", "command: says how the load tool is started, with ${url} and ${connections} where they go") {
 		return e
 	}
-	m.on("command", func(v value) { e.Command, _ = d.command(v, scopeScenario) })
+	m.on("command", func(v value) { e.Command, _ = d.command(v, scopeTool) })
 	m.on("preset", func(v value) { e.Preset, _ = d.choice(v, presets...) })
 	m.on("connections", func(v value) { d.count(v, 1, maxConnections, &e.Connections) })
 	m.on("env", func(v value) { e.Env = d.env(v, scopeScenario) })
@@ -39,11 +43,59 @@ func (d *decoder) exec(v value) *Exec {
 	if !m.has("metrics") && !m.has("preset") && !d.dry {
 		d.errorOn(m.node, kindMissingKey, "exec: expected metrics or preset, found neither", "metrics says what to read from the output; preset names a tool that is known: "+strings.Join(presets, ", "))
 	}
-	if strings.Contains(string(e.Command.Shell), "${connections}") && e.Connections == 0 && !d.dry && e.Command.Shell != "" {
-		c, _ := m.get("command")
-		d.errorIn(c.node, strings.Index(c.text, "${connections}"), len("${connections}"), kindReference, "command: ${connections} has no value", "add connections: N to the exec")
+	m.on("request", func(v value) { e.Request = d.toolRequest(v) })
+	if !d.dry {
+		d.execReferences(m, e)
 	}
 	return e
+}
+
+// execReferences checks the references of a tool's command that have a value
+// only where the exec gives them one.
+func (d *decoder) execReferences(m mapping, e *Exec) {
+	c, _ := m.get("command")
+	if strings.Contains(string(e.Command.Shell), "${connections}") && e.Connections == 0 {
+		d.errorIn(c.node, strings.Index(c.text, "${connections}"), len("${connections}"), kindReference, "command: ${connections} has no value", "add connections: N to the exec")
+	}
+	uses := slices.Contains(e.Command.Shell.Refs(), "request")
+	at := c.node
+	for i, a := range e.Command.Argv {
+		if !slices.Contains(a.Refs(), "request") {
+			continue
+		}
+		uses, at = true, c.node.items[i]
+		if a != "${request}" {
+			d.errorOn(at, kindReference, "command: ${request} stands for several arguments, and here it is a part of one", "make it an entry of its own in the list")
+		}
+	}
+	switch {
+	case uses && e.Request == nil && !m.has("request"):
+		d.errorOn(at, kindReference, "command: ${request} has no value", "add request: { method: POST, path: /, body: ... } to the exec")
+	case uses && e.Preset != "" && !slices.Contains(requestPresets, e.Preset):
+		d.errorOn(at, kindReference, fmt.Sprintf("command: %s cannot be given a request by arguments", e.Preset), "those that can: "+strings.Join(requestPresets, ", "))
+	case uses && !m.has("preset"):
+		d.errorOn(at, kindReference, "command: ${request} is written in the way of a preset's tool, and there is no preset", "add preset: to the exec, one of "+strings.Join(requestPresets, ", "))
+	case !uses && e.Request != nil && !e.Command.IsZero():
+		d.errorOn(m.node.keyNode("request"), kindReference, "request: nothing hands it to the load tool", "put ${request} where the command takes its options and its URL")
+	}
+}
+
+// toolRequest decodes the request that a load tool sends.
+func (d *decoder) toolRequest(v value) *Request {
+	r := &Request{Method: "GET", Path: "/"}
+	m, ok := d.object(v, toolRequestObject)
+	if !ok {
+		return nil
+	}
+	m.on("method", func(v value) { r.Method = d.method(v) })
+	m.on("path", func(v value) { r.Path = d.requestPath(v) })
+	m.on("headers", func(v value) { r.Headers = d.headers(v) })
+	m.on("body", func(v value) { r.Body, r.BodyFile = d.body(v) })
+	m.on("sign", func(v value) { r.Sign = d.sign(v) })
+	if k := m.keyNode("body"); k != nil && (r.Method == "GET" || r.Method == "HEAD") {
+		d.warnOn(k, kindConflict, fmt.Sprintf("request: a %s request with a body", r.Method), "add method: POST")
+	}
+	return r
 }
 
 // extracts decodes what is read from a tool's output, in file order.

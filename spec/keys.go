@@ -41,12 +41,13 @@ var (
 	wsObject      = &object{"ws", []string{
 		"path", "url", "headers", "size", "message", "reply", "binary", "connections", "pipeline", "deflate", "timeout", "tls",
 	}}
-	execObject      = &object{"exec", []string{"command", "preset", "connections", "metrics", "errors", "env", "endless", "timeout"}}
-	extractObject   = &object{"metric", []string{"regex", "json", "better", "unit"}}
-	processObject   = &object{"command", []string{"run", "dir", "env", "prepare", "cleanup", "stdin", "exit", "compare", "timeout"}}
-	thresholdObject = &object{"threshold", []string{"metric", "scenario", "mark", "warn", "fail", "message"}}
-	policyObject    = &object{"policy", []string{"unsure", "new", "removed", "failed", "incomparable"}}
-	reportObject    = &object{"report", []string{"markdown", "json", "html", "junit", "csv", "benchfmt", "text"}}
+	execObject        = &object{"exec", []string{"command", "preset", "connections", "metrics", "errors", "env", "endless", "timeout", "request"}}
+	toolRequestObject = &object{"request", []string{"method", "path", "headers", "body", "sign"}}
+	extractObject     = &object{"metric", []string{"regex", "json", "better", "unit"}}
+	processObject     = &object{"command", []string{"run", "dir", "env", "prepare", "cleanup", "stdin", "exit", "compare", "timeout"}}
+	thresholdObject   = &object{"threshold", []string{"metric", "scenario", "mark", "warn", "fail", "message"}}
+	policyObject      = &object{"policy", []string{"unsure", "new", "removed", "failed", "incomparable"}}
+	reportObject      = &object{"report", []string{"markdown", "json", "html", "junit", "csv", "benchfmt", "text"}}
 )
 
 // home is a mapping, and how messages name the place of it.
@@ -158,7 +159,7 @@ func objectHint(v value, o *object) string {
 		return fmt.Sprintf("write %s: { run: %s }", v.key, text)
 	case execObject:
 		return fmt.Sprintf("write %s: { command: %s }", v.key, text)
-	case httpObject, wsObject:
+	case httpObject, wsObject, toolRequestObject:
 		return fmt.Sprintf("write %s: { path: %s }", v.key, text)
 	case extractObject:
 		return fmt.Sprintf("write %s: { regex: %s }", v.key, text)

@@ -25,11 +25,12 @@ var (
 	scopeService  = &scope{where: "a service", names: []string{"port", "host", "url"}, deps: true}
 	scopeServer   = &scope{where: "a server", names: []string{"port", "host", "url", "arm", "copy", "cpu"}, deps: true}
 	scopeScenario = &scope{where: "a scenario", names: []string{"port", "host", "url", "arm", "copy", "cpu", "window", "connections"}, deps: true}
+	scopeTool     = &scope{where: "a load tool's command", names: append([]string{"request"}, scopeScenario.names...), deps: true}
 	scopeProcess  = &scope{where: "a command scenario", names: []string{"arm", "copy", "cpu", "window"}, deps: true}
 )
 
 // allNames are the names that some place knows, for hints.
-var allNames = scopeScenario.names
+var allNames = scopeTool.names
 
 // template reads text whose references the run resolves. References to the
 // matrix are resolved here.

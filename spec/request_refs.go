@@ -24,7 +24,7 @@ type requestRefs struct {
 // knownRequestRef checks ${vars.NAME} and ${data.COLUMN}. known is false for
 // other names.
 func (d *decoder) knownRequestRef(p part, sc *scope, fail failFunc) (known, ok bool) {
-	if sc != scopeScenario {
+	if sc != scopeScenario && sc != scopeTool {
 		return false, false
 	}
 	if name, isVar := strings.CutPrefix(p.name, "vars."); isVar {

@@ -280,6 +280,18 @@ type Exec struct {
 	Errors      []string            `json:"errors,omitempty"` // regular expressions that mean failure
 	Endless     bool                `json:"endless,omitempty"`
 	Timeout     time.Duration       `json:"timeout"`
+	Request     *Request            `json:"request,omitempty"` // ${request} in Command
+}
+
+// Request is the one request that another load tool sends. It is checked
+// like that of an HTTP scenario, and handed to the tool as arguments.
+type Request struct {
+	Method   string   `json:"method"`
+	Path     Template `json:"path"`
+	Headers  []Header `json:"headers,omitempty"` // in file order
+	Body     Template `json:"body,omitempty"`
+	BodyFile string   `json:"body_file,omitempty"` // absolute
+	Sign     *Sign    `json:"sign,omitempty"`
 }
 
 // Extract reads one metric from a tool's output.

@@ -3,6 +3,7 @@ package load
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -65,11 +66,18 @@ func newExec(s spec.Scenario, o Options) (Driver, error) {
 // Interleaves is false: a tool loads one target for a whole window.
 func (d *execDriver) Interleaves() bool { return false }
 
-// Check only finds out whether the target accepts a connection, since what
-// the tool sends is the tool's affair. Where the scenario has an expect
-// expression, it gets ${url} instead and returns the answer.
+// Check asks the request that the tool will send, where the scenario says
+// it. Otherwise that is the tool's affair, and Check only finds out whether
+// the target accepts a connection; with an expect expression it gets ${url}.
 func (d *execDriver) Check(ctx context.Context, t Target) (*Response, error) {
 	start := time.Now()
+	if d.x.Request != nil {
+		asks, err := newHTTP(d.asHTTP(), d.o)
+		if err != nil {
+			return nil, err
+		}
+		return asks.Check(ctx, t)
+	}
 	if d.s.Expect != nil {
 		return d.get(ctx, t)
 	}
@@ -103,20 +111,33 @@ func (d *execDriver) get(ctx context.Context, t Target) (*Response, error) {
 	return &Response{Status: r.StatusCode, Header: r.Header, Body: body, Elapsed: time.Since(start)}, nil
 }
 
-// Open finds the tool. It starts nothing.
+// Open finds the tool and writes the files that it will read. It starts
+// nothing.
 func (d *execDriver) Open(_ context.Context, targets []Target) (Load, error) {
-	l := &execLoad{d: d, targets: targets}
-	for _, t := range targets {
-		if _, err := d.child(t, time.Second); err != nil {
-			return nil, fmt.Errorf("%s: %w", t.Name, err)
+	l := &execLoad{d: d, targets: targets, requests: make([][]string, len(targets))}
+	err := l.writeRequests()
+	for i := range targets {
+		if err == nil {
+			_, err = l.child(i, time.Second)
 		}
+	}
+	if err != nil {
+		return nil, errors.Join(err, l.Close())
 	}
 	return l, nil
 }
 
 // child resolves the tool's command for one window of one target. The tool
 // runs in the target's folder and environment, on the generator's CPUs.
-func (d *execDriver) child(t Target, window time.Duration) (child, error) {
+func (l *execLoad) child(i int, window time.Duration) (child, error) {
+	c, err := l.d.child(l.targets[i], window, l.requests[i])
+	if err != nil {
+		err = fmt.Errorf("%s: %w", l.targets[i].Name, err)
+	}
+	return c, err
+}
+
+func (d *execDriver) child(t Target, window time.Duration, request []string) (child, error) {
 	vars := maps.Clone(t.Vars)
 	if vars == nil {
 		vars = spec.Vars{}
@@ -134,7 +155,7 @@ func (d *execDriver) child(t Target, window time.Duration) (child, error) {
 	if t.Env == nil {
 		env = append([]string{"PATH=" + os.Getenv("PATH")}, env...)
 	}
-	argv, err := d.x.Command.Resolve(vars, d.o.Env)
+	argv, err := resolveTool(d.x.Command, request, vars, d.o.Env)
 	if err != nil {
 		return child{}, err
 	}
@@ -164,8 +185,10 @@ func (d *execDriver) window(w time.Duration) string {
 
 // execLoad runs the tool for its targets.
 type execLoad struct {
-	d       *execDriver
-	targets []Target
+	d        *execDriver
+	targets  []Target
+	requests [][]string // of each target: ${request}; nil where the scenario has none
+	files    string     // folder of the files that they name; "" where there are none
 }
 
 // Run runs the tool once for each target. Metrics that the tool reported are
@@ -176,17 +199,17 @@ func (l *execLoad) Run(ctx context.Context, s Schedule) ([]Sample, error) {
 	order := make([]int, len(l.targets))
 	s.Order(0, order)
 	for _, i := range order {
-		sample, err := l.one(ctx, l.targets[i], s.Window)
+		sample, err := l.one(ctx, i, s.Window)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", l.targets[i].Name, err)
+			return nil, err
 		}
 		samples[i] = sample
 	}
 	return samples, nil
 }
 
-func (l *execLoad) one(ctx context.Context, t Target, window time.Duration) (Sample, error) {
-	c, err := l.d.child(t, window)
+func (l *execLoad) one(ctx context.Context, i int, window time.Duration) (Sample, error) {
+	c, err := l.child(i, window)
 	if err != nil {
 		return Sample{}, err
 	}
@@ -197,7 +220,7 @@ func (l *execLoad) one(ctx context.Context, t Target, window time.Duration) (Sam
 		out, err = runTool(ctx, c, window+l.timeout())
 	}
 	if err != nil {
-		return Sample{}, err
+		return Sample{}, fmt.Errorf("%s: %w", l.targets[i].Name, err)
 	}
 	r := l.d.read(out)
 	return r.sample(out), nil
@@ -211,8 +234,14 @@ func (l *execLoad) timeout() time.Duration {
 	return time.Minute
 }
 
-// Close has nothing to close: a tool ends with its window.
-func (l *execLoad) Close() error { return nil }
+// Close removes the files that the tool read: the tool itself ends with its
+// window.
+func (l *execLoad) Close() error {
+	if l.files == "" {
+		return nil
+	}
+	return os.RemoveAll(l.files)
+}
 
 // read takes everything that is known from what the tool printed.
 func (d *execDriver) read(out *toolOutput) *reading {

@@ -313,7 +313,7 @@ func TestExecVariables(t *testing.T) {
 		})
 		target := commandTargets(t, "base")[0]
 		target.Vars["url"] = "http://127.0.0.1:1"
-		c, err := d.child(target, tt.window)
+		c, err := d.child(target, tt.window, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

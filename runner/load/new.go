@@ -13,6 +13,7 @@ type Options struct {
 	CPUs   []int    // the generator's CPUs; empty: it is not pinned
 	Loops  int      // threads of the closed loop, each on a CPU of its own while there are enough; 0: one
 	Shared bool     // servers run on CPUs, too, so that spinning there would rob them
+	Temp   string   // folder for files that tools read; empty: the system's
 
 	Wait     Wait // how the closed loop waits for responses
 	Portable bool // use the net package's connections where the fast loop could serve

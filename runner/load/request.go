@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"hash"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -74,81 +75,100 @@ type renderer struct {
 // demand: Host, Content-Length where there is a body or the method is one
 // that should have one, and Connection: close without keep-alive.
 func (r *renderer) render(d definition, vars spec.Vars) ([]byte, error) {
-	method := d.method
-	if method == "" {
-		method = "GET"
+	q, err := r.expand(d, vars)
+	if err != nil {
+		return nil, err
+	}
+	var w bytes.Buffer
+	fmt.Fprintf(&w, "%s %s HTTP/1.1\r\n", q.method, q.path)
+	if !q.sets("host") {
+		fmt.Fprintf(&w, "Host: %s\r\n", r.host)
+	}
+	if needsLength(q.method, q.body) && !q.sets("content-length") && !q.sets("transfer-encoding") {
+		w.WriteString("Content-Length: " + strconv.Itoa(len(q.body)) + "\r\n")
+	}
+	if r.close && !q.sets("connection") {
+		w.WriteString("Connection: close\r\n")
+	}
+	for _, f := range q.fields {
+		fmt.Fprintf(&w, "%s: %s\r\n", f.name, f.value)
+	}
+	w.WriteString("\r\n")
+	w.Write(q.body)
+	return w.Bytes(), nil
+}
+
+// expanded is a request with every reference resolved, before the driver's
+// own fields.
+type expanded struct {
+	method, path string
+	fields       []fieldLine // in the scenario's order, the signature last
+	body         []byte
+}
+
+type fieldLine struct{ name, value string }
+
+func (q *expanded) sets(name string) bool {
+	return slices.ContainsFunc(q.fields, func(f fieldLine) bool { return strings.EqualFold(f.name, name) })
+}
+
+// expand resolves a definition for one target.
+func (r *renderer) expand(d definition, vars spec.Vars) (*expanded, error) {
+	q := &expanded{method: d.method, body: d.file}
+	if q.method == "" {
+		q.method = "GET"
 	}
 	path, err := d.path.Expand(vars, r.env)
 	if err != nil {
 		return nil, fmt.Errorf("path of the request: %w", err)
 	}
-	if path == "" || path == "/" && r.base != "" {
+	if path == "/" && r.base != "" {
 		path = ""
 	}
-	if path = r.base + path; path == "" {
-		path = "/"
+	if q.path = r.base + path; q.path == "" {
+		q.path = "/"
 	}
-	if !validName([]byte(method)) || strings.Contains(method, " ") {
-		return nil, fmt.Errorf("method %q: expected a word such as GET", method)
+	if !validName([]byte(q.method)) || strings.Contains(q.method, " ") {
+		return nil, fmt.Errorf("method %q: expected a word such as GET", q.method)
 	}
-	if i := strings.IndexFunc(path, func(c rune) bool { return c <= ' ' || c == 0x7f }); i >= 0 {
-		return nil, fmt.Errorf("path %q: it holds %q, which must be written as %%%02X", path, path[i], path[i])
+	if i := strings.IndexFunc(q.path, func(c rune) bool { return c <= ' ' || c == 0x7f }); i >= 0 {
+		return nil, fmt.Errorf("path %q: it holds %q, which must be written as %%%02X", q.path, q.path[i], q.path[i])
 	}
-	body := d.file
-	if body == nil {
+	if q.body == nil {
 		text, err := d.body.Expand(vars, r.env)
 		if err != nil {
 			return nil, fmt.Errorf("body of the request: %w", err)
 		}
-		body = []byte(text)
+		q.body = []byte(text)
 	}
-	var w bytes.Buffer
-	fmt.Fprintf(&w, "%s %s HTTP/1.1\r\n", method, path)
-	if err := r.fields(&w, d.headers, vars, method, body); err != nil {
-		return nil, err
-	}
-	w.WriteString("\r\n")
-	w.Write(body)
-	return w.Bytes(), nil
+	q.fields, err = r.expandFields(d.headers, q.body, vars)
+	return q, err
 }
 
-// fields writes the header fields: the driver's own first, unless the
-// scenario sets them.
-func (r *renderer) fields(w *bytes.Buffer, headers []spec.Header, vars spec.Vars, method string, body []byte) error {
-	set := map[string]bool{}
-	var own bytes.Buffer
+// expandFields resolves the scenario's header fields, and signs the body.
+func (r *renderer) expandFields(headers []spec.Header, body []byte, vars spec.Vars) ([]fieldLine, error) {
+	var out []fieldLine
 	for _, h := range headers {
 		value, err := h.Value.Expand(vars, r.env)
 		if err != nil {
-			return fmt.Errorf("header %s: %w", h.Name, err)
+			return nil, fmt.Errorf("header %s: %w", h.Name, err)
 		}
 		if !validName([]byte(h.Name)) || strings.Contains(h.Name, " ") {
-			return fmt.Errorf("header name %q: expected letters, digits and dashes", h.Name)
+			return nil, fmt.Errorf("header name %q: expected letters, digits and dashes", h.Name)
 		}
 		if strings.ContainsAny(value, "\r\n\x00") {
-			return fmt.Errorf("header %s: its value holds a line end or a NUL", h.Name)
+			return nil, fmt.Errorf("header %s: its value holds a line end or a NUL", h.Name)
 		}
-		set[strings.ToLower(h.Name)] = true
-		fmt.Fprintf(&own, "%s: %s\r\n", h.Name, value)
+		out = append(out, fieldLine{h.Name, value})
 	}
-	if !set["host"] {
-		fmt.Fprintf(w, "Host: %s\r\n", r.host)
+	if r.sign == nil {
+		return out, nil
 	}
-	if needsLength(method, body) && !set["content-length"] && !set["transfer-encoding"] {
-		w.WriteString("Content-Length: " + strconv.Itoa(len(body)) + "\r\n")
+	value, err := signature(r.sign, body, vars, r.env)
+	if err != nil {
+		return nil, err
 	}
-	if r.close && !set["connection"] {
-		w.WriteString("Connection: close\r\n")
-	}
-	w.Write(own.Bytes())
-	if r.sign != nil {
-		value, err := signature(r.sign, body, vars, r.env)
-		if err != nil {
-			return err
-		}
-		fmt.Fprintf(w, "%s: %s\r\n", r.sign.Header, value)
-	}
-	return nil
+	return append(out, fieldLine{r.sign.Header, value}), nil
 }
 
 // needsLength reports whether a request says how long its body is
