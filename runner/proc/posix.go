@@ -25,6 +25,15 @@ func exitOf(state *os.ProcessState) (code int, signal string) {
 	return ws.ExitStatus(), ""
 }
 
+// credential starts a process as another user, without any groups besides
+// that user's own.
+func (u *User) credential() *syscall.Credential {
+	if u == nil {
+		return nil
+	}
+	return &syscall.Credential{Uid: uint32(u.UID), Gid: uint32(u.GID)}
+}
+
 // signalGroup sends a signal to every process of a group.
 func signalGroup(group int, sig syscall.Signal) error { return unix.Kill(-group, sig) }
 

@@ -9,7 +9,9 @@ import (
 )
 
 // groupAttr starts a process in a group of its own.
-func groupAttr() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
+func groupAttr(u *User) *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{Setpgid: true, Credential: u.credential()}
+}
 
 // maxRSS is the peak of resident memory of an ended process, in bytes. The
 // systems of Apple tell it in bytes, the others in units of 1024.

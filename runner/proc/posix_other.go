@@ -36,7 +36,7 @@ func (*watchdog) dismiss() error { return nil }
 // WatchdogMain never handles a call here: there is no watchdog on this system.
 func WatchdogMain([]string, io.Reader) (handled bool, code int) { return false, 0 }
 
-func groupAttr() *syscall.SysProcAttr { return nil }
+func groupAttr(*User) *syscall.SysProcAttr { return nil }
 
 // maxRSS is not reached: no process is started here.
 func maxRSS(*os.ProcessState) int64 { return 0 }

@@ -28,6 +28,7 @@ type Cmd struct {
 	Log    string      // file that both output streams are appended to; empty: they are discarded
 	Stdin  string      // file that standard input reads; empty: the null device
 	Limits spec.Limits // what the process and its children may use; zero values: no limit
+	User   *User       // who runs it; nil: our own user
 }
 
 // Result is how a command that ran to completion ended.

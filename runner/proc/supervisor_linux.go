@@ -119,7 +119,7 @@ func (s *Supervisor) fork(p *Process, c Cmd, path string, attr *os.ProcAttr) err
 		return fmt.Errorf("pin to CPU %s: %w", cpus, err)
 	}
 	defer setAffinity(0, own) // it is as it was, so this cannot fail
-	attr.Sys = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: unix.SIGKILL}
+	attr.Sys = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: unix.SIGKILL, Credential: c.User.credential()}
 	if p.tree.cg != nil {
 		dir, err := p.tree.cg.open()
 		if err != nil {

@@ -31,7 +31,7 @@ func (s *Supervisor) fork(p *Process, c Cmd, path string, attr *os.ProcAttr) err
 	if len(c.CPUs) > 0 {
 		return unsupported("pin to CPU " + c.CPUs.String())
 	}
-	attr.Sys = groupAttr()
+	attr.Sys = groupAttr(c.User)
 	var err error
 	if p.os, err = os.StartProcess(path, c.Argv, attr); err != nil {
 		return err

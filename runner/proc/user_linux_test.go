@@ -1,10 +1,12 @@
 package proc
 
 import (
+	"fmt"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -99,26 +101,51 @@ func TestStrangerOfAnotherUser(t *testing.T) {
 	}
 }
 
-// TestServerOfAnotherUser has root start a server as an ordinary user, whose
-// socket is known to be ours all the same.
+// TestServerOfAnotherUser has root start a server as an ordinary user, by a
+// program that changes the user or by ourselves. Its socket is known to be
+// ours all the same.
 func TestServerOfAnotherUser(t *testing.T) {
 	if !canBeNobody(t) {
 		return
 	}
 	eachWay(t, func(t *testing.T, r *rig) {
-		addr, _ := freeAddr(t)
 		exe := copyOfSelf(t, nobodysDir(t))
-		c := r.cmd("serve", addr)
-		c.Argv = append([]string{"setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", exe}, c.Argv[1:]...)
-		p, err := r.Start(t.Context(), c)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := WaitReady(t.Context(), p, Probe{TCP: addr}); err != nil {
-			t.Error(err)
-		}
-		if _, err := p.Usage(); err != nil {
-			t.Error(err)
+		for _, through := range [][]string{{"setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"}, nil} {
+			addr, _ := freeAddr(t)
+			c := r.cmd("serve", addr)
+			c.Argv = slices.Concat(through, []string{exe}, c.Argv[1:])
+			if through == nil {
+				c.User = &User{UID: nobody, GID: nobody}
+			}
+			p, err := r.Start(t.Context(), c)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := WaitReady(t.Context(), p, Probe{TCP: addr}); err != nil {
+				t.Error(err)
+			}
+			if _, err := p.Usage(); err != nil {
+				t.Error(err)
+			}
+			status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.os.Pid))
+			if err != nil || !strings.Contains(string(status), "\nUid:\t65534\t65534") || !strings.Contains(string(status), "\nGroups:\t \n") {
+				t.Errorf("the server runs as somebody else (%v):\n%s", err, status)
+			}
 		}
 	})
+}
+
+// TestForRoot finds users by name where we are root, and changes none
+// otherwise.
+func TestForRoot(t *testing.T) {
+	u, err := ForRoot("nobody")
+	if root := os.Geteuid() == 0; err != nil || root != (u != nil) || root && u.UID != nobody {
+		t.Errorf("found %+v, %v", u, err)
+	}
+	if u, err := ForRoot(""); u != nil || err != nil {
+		t.Errorf("without a name: %+v, %v", u, err)
+	}
+	if _, err := ForRoot("no-such-user"); os.Geteuid() == 0 && (err == nil || !strings.Contains(err.Error(), "no-such-user")) {
+		t.Errorf("an unknown user: %v", err)
+	}
 }
