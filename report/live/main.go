@@ -22,8 +22,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
-	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -174,10 +174,12 @@ func analyseFile(path string) (*report.Analysis, error) {
 // sizes are the slowdowns, as shares of the baseline's CPU time per request.
 var sizes = []float64{0.01, 0.02, 0.03, 0.05}
 
-// slowdown measures the baseline's CPU time per request, then runs
-// candidates that do so much more work.
+// slowdown measures what a request and an iteration cost in the server that
+// serves, then runs candidates that do so much more work. (An iteration costs
+// three times less in a loop of its own than between two system calls.)
 func (c check) slowdown(blocks int) (string, error) {
-	path, err := c.tandem(c.slowSpec(6, nil), filepath.Join(c.dir, "first"))
+	const probe = 10000 // iterations: about a third of a request
+	path, err := c.tandem(c.slowSpec(12, []arm{{"probe", probe}}), filepath.Join(c.dir, "first"))
 	if err != nil {
 		return "", err
 	}
@@ -185,35 +187,33 @@ func (c check) slowdown(blocks int) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	out, err := exec.Command("node", filepath.Join(c.dir, "app", "server.js"), "0", "calibrate").Output()
-	if err != nil {
-		return "", err
-	}
-	perSpin, err := strconv.ParseFloat(strings.TrimSpace(string(out)), 64)
-	if err != nil {
-		return "", err
-	}
-	perRequest := a.Rows[0].Base.Metrics["cpu_per_request"] * 1e9
-	fmt.Printf("the baseline takes %.0f ns of CPU time for a request, an iteration %.3f ns\n", perRequest, perSpin)
-	spins := make([]int, len(sizes))
-	for i, s := range sizes {
-		spins[i] = int(math.Round(s * perRequest / perSpin))
+	const metric = "cpu_per_request"
+	r := a.Rows[slices.IndexFunc(a.Rows, func(r report.Row) bool { return r.Metric == metric })]
+	perIteration := r.Change / probe // as a share of a request
+	fmt.Printf("a request takes %.1f us of CPU time, %d iterations %+.2f%% (noise %.2f%%)\n",
+		1e6*r.Base.Value, probe, 100*r.Change, 100*r.Noise)
+	var arms []arm
+	for _, s := range sizes {
+		arms = append(arms, arm{fmt.Sprintf("slow%.0f", 100*s), int(math.Round(s / perIteration))})
 	}
 	kept := filepath.Join(os.TempDir(), "tandem-live-slowdown-"+time.Now().Format("150405"))
-	if path, err = c.tandem(c.slowSpec(blocks, spins), kept); err != nil {
+	if path, err = c.tandem(c.slowSpec(blocks, arms), kept); err != nil {
 		return "", err
 	}
 	fmt.Printf("kept in %s\n", path)
 	return path, nil
 }
 
-func (c check) slowSpec(blocks int, spins []int) string {
+// arm is a candidate that does more iterations in each request.
+type arm struct {
+	name  string
+	spins int
+}
+
+func (c check) slowSpec(blocks int, slow []arm) string {
 	arms := "  base: { dir: app }\n"
-	if spins == nil {
-		arms += "  same: { dir: app }\n"
-	}
-	for i, n := range spins {
-		arms += fmt.Sprintf("  slow%.0f: { dir: app, env: { SPINS: %q } }\n", 100*sizes[i], strconv.Itoa(n))
+	for _, a := range slow {
+		arms += fmt.Sprintf("  %s: { dir: app, env: { SPINS: %q } }\n", a.name, strconv.Itoa(a.spins))
 	}
 	return fmt.Sprintf(`version: 1
 name: slowdown

@@ -6,17 +6,8 @@ const spins = Number(process.env.SPINS || 0)
 
 function spin (n) {
   let x = 1
-  for (let i = 0; i < n; i++) x = (x * 1103515245 + 12345) & 0x7fffffff
+  for (let i = 0; i < n; i++) x = (Math.imul(x, 1103515245) + 12345) & 0x7fffffff
   return x
-}
-
-if (process.argv[3] === 'calibrate') {
-  // Nanoseconds of one iteration, once the loop is compiled.
-  for (let i = 0; i < 200; i++) spin(10000)
-  const from = process.hrtime.bigint()
-  for (let i = 0; i < 2000; i++) spin(10000)
-  console.log(Number(process.hrtime.bigint() - from) / 2000 / 10000)
-  process.exit(0)
 }
 
 const item = { id: 7, name: 'seven', tags: ['a', 'b', 'c'], price: 12.5 }
