@@ -198,9 +198,8 @@ func (d *decoder) checkRevisions(s *Spec) {
 		return
 	}
 	for _, g := range d.marks.git {
-		if err := d.o.Resolve(g.git.Repo, g.git.Ref); err != nil {
-			d.errorOn(g.node, kindGit, fmt.Sprintf("git: there is no revision %s: %v", quote(g.git.Ref), err),
-				"fetch it (in CI: fetch-depth: 0), or name another")
+		if err := d.o.Resolve(*g.git); err != nil {
+			d.errorOn(g.node, kindGit, fmt.Sprintf("git: %v", err), "")
 		}
 	}
 }

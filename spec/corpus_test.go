@@ -55,11 +55,11 @@ func caseOptions(src []byte) Options {
 			o.Profile = p
 		}
 		if line == "# resolve" {
-			o.Resolve = func(_, ref string) error {
-				if ref == "main" {
+			o.Resolve = func(g Git) error {
+				if g.Ref == "main" {
 					return nil
 				}
-				return fmt.Errorf("unknown revision")
+				return fmt.Errorf("the repository has no revision %q; near it: main", g.Ref)
 			}
 		}
 	}

@@ -24,8 +24,8 @@ type Options struct {
 	CPUs []int
 	// Stat looks at a file that the spec names; nil: os.Stat.
 	Stat func(path string) (fs.FileInfo, error)
-	// Resolve checks that a repository has a revision; nil: not checked.
-	Resolve func(repo, ref string) error
+	// Resolve checks that an arm's revision can be found; nil: not checked.
+	Resolve func(Git) error
 	// Power knows what a plan can tell; its zero value checks nothing.
 	Power Power
 }

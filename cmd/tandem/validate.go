@@ -1,12 +1,9 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"math"
-	"os/exec"
 	"slices"
 	"strings"
 	"time"
@@ -15,6 +12,7 @@ import (
 
 	"github.com/tandem-bench/tandem/report/stats"
 	"github.com/tandem-bench/tandem/runner/proc"
+	"github.com/tandem-bench/tandem/runner/source"
 	"github.com/tandem-bench/tandem/spec"
 )
 
@@ -32,8 +30,11 @@ func (a *app) validateCmd() *cobra.Command {
 		Short: "Check specs without running anything",
 		Long: `Checks specs: their keys, values, references, expressions, metrics, plan and
 pins. It is offline and runs nothing; --resolve asks git whether the revisions
-exist. Without a file it looks for bench.yaml in this folder and above.
-Exits with 2 where a spec has errors.`,
+and merge bases exist. Without a file it looks for bench.yaml in this folder and
+above. Exits with 2 where a spec has errors.
+
+--print shows what the spec comes to, with the profile, the defaults and every
+matrix point in its place. That is for reading; it is not a spec itself.`,
 		Example: `  tandem validate
   tandem validate --print --profile ci
   tandem validate --format github benchmarks/*.yaml`,
@@ -42,7 +43,7 @@ Exits with 2 where a spec has errors.`,
 	a.specFlags(cmd)
 	cmd.Flags().StringVar(&f.format, "format", "text", "how to write what is found: text, json, github or sarif")
 	cmd.Flags().BoolVar(&f.print, "print", false, "print the resolved spec: defaults, profile and matrices applied")
-	cmd.Flags().BoolVar(&f.resolve, "resolve", false, "ask git whether the revisions exist")
+	cmd.Flags().BoolVar(&f.resolve, "resolve", false, "ask git whether the revisions and merge bases exist")
 	return cmd
 }
 
@@ -64,7 +65,7 @@ func (a *app) validate(ctx context.Context, files []string, f validateFlags) err
 	}
 	o := a.specOptions()
 	if f.resolve {
-		o.Resolve = resolver(ctx)
+		o.Resolve = resolver(ctx, o.Env)
 	}
 	var all []spec.Diagnostic
 	var summary []string
@@ -143,26 +144,12 @@ func count(n int, thing string) string {
 	return fmt.Sprintf("%d %ss", n, thing)
 }
 
-// resolver asks git for revisions, and for the merge base's other side.
-func resolver(ctx context.Context) func(repo, ref string) error {
-	return func(repo, ref string) error {
+// resolver asks git for revisions and merge bases, as a run would.
+func resolver(ctx context.Context, env spec.Env) func(spec.Git) error {
+	return func(g spec.Git) error {
 		ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 		defer cancel()
-		cmd := exec.CommandContext(ctx, "git", "-C", repo, "rev-parse", "--verify", "--quiet", "--end-of-options", ref+"^{commit}")
-		var stderr bytes.Buffer
-		cmd.Stderr = &stderr
-		err := cmd.Run()
-		var exit *exec.ExitError
-		switch {
-		case err == nil:
-			return nil
-		case errors.Is(err, exec.ErrNotFound):
-			return errors.New("git is not installed")
-		case errors.As(err, &exit) && stderr.Len() > 0:
-			line, _, _ := strings.Cut(strings.TrimSpace(stderr.String()), "\n")
-			return errors.New(strings.TrimPrefix(line, "fatal: "))
-		}
-		return errors.New("git does not know it")
+		return source.Resolve(ctx, g, env)
 	}
 }
 

@@ -21,6 +21,14 @@ type revision struct {
 	warnings []string
 }
 
+// Resolve checks that an arm's revision can be found, and its merge base where
+// the arm asks for it. It only reads the repository; errors say what is near,
+// and what helps a shallow clone.
+func Resolve(ctx context.Context, a spec.Git, env spec.Env) error {
+	_, err := git{dir: a.Repo, env: env}.resolve(ctx, &a)
+	return err
+}
+
 // resolve finds the commit that an arm names: the merge base of HEAD and its
 // ref, or the ref's tip.
 func (g git) resolve(ctx context.Context, a *spec.Git) (*revision, error) {
