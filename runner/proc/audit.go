@@ -15,9 +15,8 @@ type Reading struct {
 	Throttled   time.Duration // time that a quota kept our control group from running; -1: not known
 	TimeWait    int           // connections that hold a port after their end; -1: not known
 	Frequency   float64       // of the slowest audited CPU, Hz; NaN: not known
-
-	cpus  int // how many are audited
-	ports int // how many local ports connections may use
+	CPUs        int           // how many are audited
+	Ports       int           // how many local ports connections may use
 }
 
 // Audit is the outside evidence on a window: what else the machine did.
@@ -45,7 +44,7 @@ func (r Reading) Since(before Reading, ours time.Duration) Audit {
 		return Audit{Throttled: math.NaN(), TimeWait: math.NaN(), Frequency: r.Frequency}
 	}
 	per := func(d time.Duration) float64 { return d.Seconds() / elapsed.Seconds() }
-	whole := elapsed * time.Duration(r.cpus)
+	whole := elapsed * time.Duration(r.CPUs)
 	a := Audit{
 		Elapsed:       elapsed,
 		GeneratorBusy: per(r.Self - before.Self),
@@ -54,19 +53,19 @@ func (r Reading) Since(before Reading, ours time.Duration) Audit {
 		TimeWait:      math.NaN(),
 		Frequency:     r.Frequency,
 	}
-	if r.cpus > 0 {
+	if r.CPUs > 0 {
 		a.Steal = (r.CPU.Steal - before.CPU.Steal).Seconds() / whole.Seconds()
 	}
 	rest := func(t CPUTimes) time.Duration { return t.Idle + t.IOWait + t.Steal + t.IRQ + t.SoftIRQ }
 	others := whole - (rest(r.CPU) - rest(before.CPU)) - (r.Self - before.Self) - ours
 	a.OthersCPU = max(0, per(others))
 	// Each of the five counters is cut to 10 ms, at both ends.
-	a.OthersError = per(2 * 10 * time.Millisecond * time.Duration(r.cpus))
+	a.OthersError = per(2 * 10 * time.Millisecond * time.Duration(r.CPUs))
 	if r.Throttled >= 0 && before.Throttled >= 0 {
 		a.Throttled = per(r.Throttled - before.Throttled)
 	}
-	if r.TimeWait >= 0 && r.ports > 0 {
-		a.TimeWait = float64(r.TimeWait) / float64(r.ports)
+	if r.TimeWait >= 0 && r.Ports > 0 {
+		a.TimeWait = float64(r.TimeWait) / float64(r.Ports)
 	}
 	return a
 }

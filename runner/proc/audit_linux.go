@@ -104,7 +104,7 @@ func (a *Auditor) Close() error {
 
 // Read takes a reading.
 func (a *Auditor) Read() (Reading, error) {
-	r := Reading{At: time.Now(), Throttled: -1, TimeWait: -1, Frequency: math.NaN(), cpus: len(a.cpus), ports: a.ports}
+	r := Reading{At: time.Now(), Throttled: -1, TimeWait: -1, Frequency: math.NaN(), CPUs: len(a.cpus), Ports: a.ports}
 	b, err := reread(a.stat)
 	if err != nil {
 		return r, fmt.Errorf("audit: %w", err)

@@ -144,9 +144,9 @@ func TestCPUTimes(t *testing.T) {
 
 func TestSince(t *testing.T) {
 	at := time.Unix(1000, 0)
-	before := Reading{At: at, TimeWait: -1, Throttled: -1, Frequency: math.NaN(), cpus: 2, ports: 1000,
+	before := Reading{At: at, TimeWait: -1, Throttled: -1, Frequency: math.NaN(), CPUs: 2, Ports: 1000,
 		CPU: CPUTimes{Idle: time.Second}}
-	after := Reading{At: at.Add(2 * time.Second), Self: 1500 * time.Millisecond, Involuntary: 5, TimeWait: 250, Throttled: 100, Frequency: 2e9, cpus: 2, ports: 1000,
+	after := Reading{At: at.Add(2 * time.Second), Self: 1500 * time.Millisecond, Involuntary: 5, TimeWait: 250, Throttled: 100, Frequency: 2e9, CPUs: 2, Ports: 1000,
 		CPU: CPUTimes{User: 2 * time.Second, Idle: 2 * time.Second, Steal: 400 * time.Millisecond, SoftIRQ: 100 * time.Millisecond}}
 	a := after.Since(before, 600*time.Millisecond)
 	// Of 4 s, 1 was idle, 0.4 stolen, 0.1 interrupts, 1.5 the generator's and 0.6 the servers'.

@@ -13,6 +13,7 @@ package proc
 
 import (
 	"fmt"
+	"os"
 	"time"
 
 	"github.com/tandem-bench/tandem/spec"
@@ -29,6 +30,11 @@ type Cmd struct {
 	Stdin  string      // file that standard input reads; empty: the null device
 	Limits spec.Limits // what the process and its children may use; zero values: no limit
 	User   *User       // who runs it; nil: our own user
+
+	// Input and Output, where they are set, are standard input and output in
+	// place of Stdin and Log: the ends of pipes, say. Errors still go to Log.
+	// The caller closes them after the start.
+	Input, Output *os.File
 }
 
 // Result is how a command that ran to completion ended.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -67,6 +68,18 @@ func (p *Process) openFiles(c Cmd) (files []*os.File, err error) {
 		p.offset, err = out.Seek(0, io.SeekEnd)
 	}
 	return files, err
+}
+
+// streams are the files that the process gets, of those that openFiles opened.
+func (c Cmd) streams(files []*os.File) []*os.File {
+	out := slices.Clone(files)
+	if c.Input != nil {
+		out[0] = c.Input
+	}
+	if c.Output != nil {
+		out[1] = c.Output
+	}
+	return out
 }
 
 // watch waits for the process and whatever stays in the background for it.

@@ -177,11 +177,25 @@ func localAddr(hostport string) (netip.AddrPort, error) {
 		host = "127.0.0.1"
 	}
 	ip, err := netip.ParseAddr(host)
-	if err != nil || !ip.IsLoopback() && !ip.IsUnspecified() {
+	if err != nil || !ip.IsLoopback() && !ip.IsUnspecified() && !isOurs(ip) {
 		return netip.AddrPort{}, nil
 	}
 	n, err := net.LookupPort("tcp", port)
 	return netip.AddrPortFrom(ip, uint16(n)), err
+}
+
+// isOurs reports whether an address is of an interface of this machine.
+func isOurs(ip netip.Addr) bool {
+	all, err := net.InterfaceAddrs()
+	if err != nil {
+		return false
+	}
+	for _, a := range all {
+		if p, err := netip.ParsePrefix(a.String()); err == nil && p.Addr() == ip {
+			return true
+		}
+	}
+	return false
 }
 
 // attempt makes one try and looks who answered it.

@@ -207,7 +207,7 @@ func (s *Supervisor) launch(p *Process, c Cmd, n int, files []*os.File) error {
 	env := append(withoutEnv(c.Env, markName), mark)
 	err = s.onThread(func() error {
 		p.started = time.Now()
-		return s.fork(p, c, path, &os.ProcAttr{Dir: c.Dir, Env: env, Files: files})
+		return s.fork(p, c, path, &os.ProcAttr{Dir: c.Dir, Env: env, Files: c.streams(files)})
 	})
 	if err != nil {
 		return errors.Join(explainStart(c, path, err), p.tree.remove())
