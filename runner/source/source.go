@@ -123,6 +123,12 @@ func (t *Tree) Close() error {
 	return removeTree(t.Dir)
 }
 
+// CopyTree copies any tree as [Tree.Copy] copies an arm's.
+func CopyTree(ctx context.Context, src, dst string) error {
+	_, err := copyTree(ctx, src, dst, copyOptions{})
+	return err
+}
+
 // Remove removes a copy, with folders that its program made unwritable.
 func Remove(dir string) error { return removeTree(dir) }
 
