@@ -27,10 +27,23 @@ type Header struct {
 	Arms     []Arm           `json:"arms"` // in plan order, the baseline first
 	Rows     []string        `json:"rows"` // IDs of the planned scenarios, in spec order
 	Copies   int             `json:"copies"`
-	Looks    []int           `json:"looks"` // blocks after which the table is looked at
-	Shard    string          `json:"shard,omitempty"`
+	Looks    []int           `json:"looks"`           // blocks after which the table is looked at
+	Shard    string          `json:"shard,omitempty"` // of a run --shard, "2/4"
+	Parts    []Part          `json:"parts,omitempty"` // of a merged run: its shards, in order
+	Origin   *Origin         `json:"origin,omitempty"`
 	Pins     Pins            `json:"pins"`
 	Warnings []string        `json:"warnings,omitempty"`
+}
+
+// Origin says whose spec a run was taken with, and what the change under test
+// changes of the benchmark itself.
+type Origin struct {
+	Side      string   `json:"side"`                 // base or head
+	Base      string   `json:"base,omitempty"`       // commit of the branch that the change goes to
+	Head      string   `json:"head,omitempty"`       // commit of the change
+	MergeBase string   `json:"merge_base,omitempty"` // commit that it began from
+	Changed   []string `json:"changed,omitempty"`    // files of the benchmark that it changes
+	Approved  string   `json:"approved,omitempty"`   // its label that the policy asks for, if it has it
 }
 
 // Arm is what an arm turned out to be.
@@ -138,6 +151,7 @@ const (
 // BlockEnd closes a block.
 type BlockEnd struct {
 	Block  int       `json:"block"`
+	Shard  string    `json:"shard,omitempty"` // of a merged run: whose block it is
 	Ended  time.Time `json:"ended"`
 	Failed string    `json:"failed,omitempty"`
 }
