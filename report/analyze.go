@@ -42,6 +42,9 @@ func Analyze(j *journal.Run, s *spec.Spec) (*Analysis, error) {
 	a := &Analysis{Header: h, Spec: s, SpecSide: "given", Baseline: h.Arms[0], Arms: h.Arms, run: j}
 	if s == nil {
 		a.Spec, a.SpecSide = run, "run"
+		if h.Origin != nil {
+			a.SpecSide = h.Origin.Side
+		}
 	}
 	a.Finished, a.Partial = finish(j)
 	if j.End != nil {
@@ -261,10 +264,7 @@ func (a *Analysis) judge(plan []planned, samples []sample, ix *index) {
 // measured. One that somebody interrupted may have ended because of what they
 // saw, and is judged as if it went on.
 func (a *Analysis) statsOptions(ix *index) stats.Options {
-	blocks := len(ix.ended)
-	if blocks == 0 {
-		blocks = len(ix.blocks)
-	}
+	blocks := ix.progress()
 	o := stats.Options{
 		Alpha: a.Spec.Alpha, Seed: a.Header.Seed, Looks: a.Header.Looks,
 		Groups: len(a.Arms) - 1, Last: a.endReason == journal.EndBudget || a.endReason == journal.EndBlocks,

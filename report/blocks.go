@@ -3,7 +3,7 @@ package report
 import (
 	"fmt"
 	"math"
-	"sort"
+	"slices"
 
 	"github.com/tandem-bench/tandem/runner/journal"
 )
@@ -20,17 +20,28 @@ type cell struct {
 type index struct {
 	copies int
 	trials map[string]map[cell]*journal.Trial
-	blocks []int          // every block that left a trace, ascending
-	ended  map[int]string // blocks that were closed, and what failed in them
+	parts  []*blocks         // one, or those of the shards of a merged run
+	partOf map[string]string // the shard of each scenario; empty for a run that is none
+	byName map[string]*blocks
+}
+
+// blocks are those that a run, or one shard of a merged run, went through.
+type blocks struct {
+	seen  []int          // that left a trace, ascending
+	ended map[int]string // that were closed, and what failed in them
 }
 
 func newIndex(j *journal.Run) *index {
 	ix := &index{
 		copies: max(j.Header.Copies, 1),
 		trials: map[string]map[cell]*journal.Trial{},
-		ended:  map[int]string{},
+		partOf: map[string]string{}, byName: map[string]*blocks{},
 	}
-	seen := map[int]bool{}
+	for _, p := range j.Header.Parts {
+		for _, id := range p.Rows {
+			ix.partOf[id] = p.Shard
+		}
+	}
 	for i := range j.Trials {
 		t := &j.Trials[i]
 		byCell := ix.trials[t.Scenario]
@@ -39,17 +50,44 @@ func newIndex(j *journal.Run) *index {
 			ix.trials[t.Scenario] = byCell
 		}
 		byCell[cell{t.Block, t.Arm, t.Copy}] = t
-		seen[t.Block] = true
+		part := ix.part(ix.partOf[t.Scenario])
+		part.seen = append(part.seen, t.Block)
 	}
 	for _, e := range j.Ends {
-		ix.ended[e.Block] = e.Failed
-		seen[e.Block] = true
+		part := ix.part(e.Shard)
+		part.ended[e.Block] = e.Failed
+		part.seen = append(part.seen, e.Block)
 	}
-	for b := range seen {
-		ix.blocks = append(ix.blocks, b)
+	for _, p := range ix.parts {
+		slices.Sort(p.seen)
+		p.seen = slices.Compact(p.seen)
 	}
-	sort.Ints(ix.blocks)
 	return ix
+}
+
+// part returns the blocks of a shard, or of the run where it is none.
+func (ix *index) part(shard string) *blocks {
+	p := ix.byName[shard]
+	if p == nil {
+		p = &blocks{ended: map[int]string{}}
+		ix.byName[shard] = p
+		ix.parts = append(ix.parts, p)
+	}
+	return p
+}
+
+// progress is the number of blocks that the run went through: of the shard
+// that came furthest, where it was merged.
+func (ix *index) progress() int {
+	n := 0
+	for _, p := range ix.parts {
+		done := len(p.ended)
+		if done == 0 {
+			done = len(p.seen)
+		}
+		n = max(n, done)
+	}
+	return n
 }
 
 // sample is what the trials of two arms say about one metric.
@@ -71,8 +109,8 @@ type sample struct {
 // and is not counted as dropped unless one of its trials is invalid.
 func (ix *index) collect(scenario, base, head, metric string) sample {
 	var s sample
-	trials := ix.trials[scenario]
-	for _, b := range ix.blocks {
+	trials, run := ix.trials[scenario], ix.part(ix.partOf[scenario])
+	for _, b := range run.seen {
 		bs, why := ix.side(trials, b, base, metric)
 		if why == "" {
 			var hs []*journal.Trial
@@ -81,7 +119,7 @@ func (ix *index) collect(scenario, base, head, metric string) sample {
 				continue
 			}
 		}
-		if failed, ended := ix.ended[b]; ended {
+		if failed, ended := run.ended[b]; ended {
 			if why == missing && failed != "" {
 				why = failed
 			}
