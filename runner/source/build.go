@@ -31,11 +31,12 @@ type Command struct {
 
 // BuildError is a setup or build step that failed.
 type BuildError struct {
-	Arm  string
-	Step string // as the user wrote it
-	Log  string // file with its whole output
-	Tail string // the end of its output
-	Err  error
+	Arm      string
+	Revision string // commit of the arm; empty for a folder outside of git
+	Step     string // as the user wrote it
+	Log      string // file with its whole output
+	Tail     string // the end of its output
+	Err      error
 }
 
 func (e *BuildError) Error() string {

@@ -37,6 +37,12 @@ func (g git) out(ctx context.Context, args ...string) (string, error) {
 
 // with is out with more variables in the environment.
 func (g git) with(ctx context.Context, vars []string, args ...string) (string, error) {
+	out, err := g.raw(ctx, vars, args...)
+	return strings.TrimSuffix(out, "\n"), err
+}
+
+// raw returns all of git's standard output.
+func (g git) raw(ctx context.Context, vars []string, args ...string) (string, error) {
 	argv := []string{"--no-optional-locks", "-C", g.dir, "-c", "core.hooksPath=" + os.DevNull}
 	for _, c := range quietConfig {
 		argv = append(argv, "-c", c)
@@ -57,7 +63,7 @@ func (g git) with(ctx context.Context, vars []string, args ...string) (string, e
 	if err != nil {
 		return "", &gitError{Verb: args[0], Dir: g.dir, Said: gitSaid(stderr.String()), Err: err}
 	}
-	return strings.TrimSuffix(stdout.String(), "\n"), nil
+	return stdout.String(), nil
 }
 
 var errNoGit = errors.New("git was not found on PATH; a git: arm needs it")

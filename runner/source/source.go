@@ -205,6 +205,9 @@ func (p *preparer) tree(ctx context.Context, n int, arm spec.Arm) (*Tree, error)
 		return nil, err
 	}
 	if err := p.fill(ctx, t, src); err != nil {
+		if broken := (*BuildError)(nil); errors.As(err, &broken) {
+			broken.Revision = src.revision
+		}
 		return nil, errors.Join(err, removeTree(t.Dir))
 	}
 	return t, nil
