@@ -24,6 +24,7 @@ type Plan struct {
 	Copies    int      // of each arm, in each block
 	Blocks    spec.Blocks
 	Scenarios []spec.Scenario // those to run, in spec order
+	Shard     Shard           // zero: the whole
 }
 
 // Copy names one instance of an arm in a block.
@@ -60,7 +61,7 @@ func (s Shard) String() string {
 
 // NewPlan makes the plan of a spec. It fails where nothing is left to run.
 func NewPlan(s *spec.Spec, o PlanOptions) (*Plan, error) {
-	p := &Plan{Seed: o.Seed, Copies: s.Plan.Copies, Blocks: s.Plan.Blocks, Arms: []string{s.Baseline}}
+	p := &Plan{Seed: o.Seed, Copies: s.Plan.Copies, Blocks: s.Plan.Blocks, Arms: []string{s.Baseline}, Shard: o.Shard}
 	for _, a := range s.Arms {
 		if a.Name != s.Baseline {
 			p.Arms = append(p.Arms, a.Name)

@@ -29,9 +29,10 @@ type Options struct {
 	Work  string // where trees and copies are laid out, see source.OpenWork
 	Tool  string // Tandem's version
 
-	Filter []string // recorded
-	Shard  string   // recorded
-	Same   bool     // the baseline takes the place of every candidate
+	Filter []string        // recorded
+	Shard  string          // recorded
+	Origin *journal.Origin // recorded
+	Same   bool            // the baseline takes the place of every candidate
 	Resume *journal.Run
 
 	Looks    []int                                    // the blocks after which Settled is asked
@@ -76,6 +77,9 @@ func Run(ctx context.Context, o Options) (result *journal.Run, err error) {
 
 	if err := e.prepare(ctx); err != nil {
 		e.closeAll()
+		if broken := (*source.BuildError)(nil); errors.As(err, &broken) && ctx.Err() == nil && o.Resume == nil {
+			return e.unbuilt(broken)
+		}
 		return nil, e.setupFailure(ctx, err)
 	}
 	defer e.closeAll()

@@ -127,17 +127,9 @@ func (e *execution) openJournal(ctx context.Context) error {
 
 // header describes the run.
 func (e *execution) header(ctx context.Context) (journal.Header, error) {
-	text, err := json.Marshal(e.Spec)
+	h, err := e.plainHeader()
 	if err != nil {
-		return journal.Header{}, fmt.Errorf("recording the spec: %w", err)
-	}
-	h := journal.Header{
-		Version: journal.Version, ID: e.ID, Tool: e.Tool, Started: e.started, Seed: e.Plan.Seed, Spec: text,
-		Filter: e.Filter, Same: e.Same, Host: e.host, Copies: e.Plan.Copies, Looks: e.Looks, Shard: e.Shard,
-		Pins: journal.Pins{Server: e.pins.Server.String(), Load: e.pins.Load.String(), Idle: e.pins.Idle.String()},
-	}
-	for _, s := range e.Plan.Scenarios {
-		h.Rows = append(h.Rows, s.ID())
+		return h, err
 	}
 	for i, t := range e.trees {
 		arm := journal.Arm{
@@ -150,6 +142,23 @@ func (e *execution) header(ctx context.Context) (journal.Header, error) {
 		h.Arms = append(h.Arms, arm)
 	}
 	h.Warnings = e.warnings
+	return h, nil
+}
+
+// plainHeader describes the run without its arms.
+func (e *execution) plainHeader() (journal.Header, error) {
+	text, err := json.Marshal(e.Spec)
+	if err != nil {
+		return journal.Header{}, fmt.Errorf("recording the spec: %w", err)
+	}
+	h := journal.Header{
+		Version: journal.Version, ID: e.ID, Tool: e.Tool, Started: e.started, Seed: e.Plan.Seed, Spec: text,
+		Filter: e.Filter, Same: e.Same, Host: e.host, Copies: e.Plan.Copies, Looks: e.Looks, Shard: e.Shard, Origin: e.Origin,
+		Pins: journal.Pins{Server: e.pins.Server.String(), Load: e.pins.Load.String(), Idle: e.pins.Idle.String()},
+	}
+	for _, s := range e.Plan.Scenarios {
+		h.Rows = append(h.Rows, s.ID())
+	}
 	return h, nil
 }
 
