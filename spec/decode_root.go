@@ -254,13 +254,21 @@ func (d *decoder) policy(root mapping) Policy {
 	if !ok {
 		return p
 	}
-	into := []*Action{&p.Unsure, &p.New, &p.Removed, &p.Failed, &p.Incomparable}
-	for i, key := range policyObject.keys {
+	into := map[string]*Action{
+		"unsure": &p.Unsure, "new": &p.New, "removed": &p.Removed, "failed": &p.Failed,
+		"incomparable": &p.Incomparable, "spec_changed": &p.SpecChanged,
+	}
+	for _, key := range policyObject.keys {
 		m.on(key, func(v value) {
-			if s, ok := d.choice(v, string(Pass), string(Warn), string(Fail)); ok {
-				*into[i] = Action(s)
+			if into[key] == nil {
+				p.SpecChangedLabel, _ = d.str(v, "the name of a label")
+			} else if s, ok := d.choice(v, string(Pass), string(Warn), string(Fail)); ok {
+				*into[key] = Action(s)
 			}
 		})
+	}
+	if p.SpecChangedLabel != "" && p.SpecChanged == "" {
+		p.SpecChanged = Fail // what the label allows
 	}
 	return p
 }

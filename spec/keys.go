@@ -46,7 +46,7 @@ var (
 	extractObject     = &object{"metric", []string{"regex", "json", "better", "unit"}}
 	processObject     = &object{"command", []string{"run", "dir", "env", "prepare", "cleanup", "stdin", "exit", "compare", "timeout"}}
 	thresholdObject   = &object{"threshold", []string{"metric", "scenario", "mark", "warn", "fail", "message"}}
-	policyObject      = &object{"policy", []string{"unsure", "new", "removed", "failed", "incomparable"}}
+	policyObject      = &object{"policy", []string{"unsure", "new", "removed", "failed", "incomparable", "spec_changed", "spec_changed_label"}}
 	reportObject      = &object{"report", []string{"markdown", "json", "html", "junit", "csv", "benchfmt", "text"}}
 )
 

@@ -343,6 +343,12 @@ type Policy struct {
 	Removed      Action `json:"removed"`
 	Failed       Action `json:"failed"`
 	Incomparable Action `json:"incomparable"`
+
+	// What it means that a change under test changes the spec or files that
+	// it names, and the label of a pull request that makes a failure a
+	// warning.
+	SpecChanged      Action `json:"spec_changed,omitempty"`
+	SpecChangedLabel string `json:"spec_changed_label,omitempty"`
 }
 
 // Output is one report to write after a run.
