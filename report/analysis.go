@@ -32,7 +32,7 @@ const (
 type Analysis struct {
 	Header   *journal.Header
 	Spec     *spec.Spec
-	SpecSide string // where Spec came from: "run" (kept in the journal) or "given"
+	SpecSide string // whose Spec is: "base" or "head" of the change, "run" where only the journal knows, or "given"
 	Finished time.Time
 	Partial  string // why the run ended before its plan did; "" where it did not
 

@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/tandem-bench/tandem/runner/journal"
 	"github.com/tandem-bench/tandem/spec"
@@ -32,7 +33,38 @@ func (a *Analysis) applyGates() {
 	for k := range a.Rows {
 		a.applyPolicy(&a.Rows[k])
 	}
+	a.applyChanged()
 	a.Outcome = a.outcome()
+	failed := slices.ContainsFunc(a.Gates, func(g GateResult) bool { return g.Level == spec.Fail })
+	if a.Outcome == NotMeasured && !failed && a.Partial == "" && !slices.Contains(a.Warnings, nothingCompared) {
+		a.Warnings = append(a.Warnings, nothingCompared)
+	}
+}
+
+// nothingCompared explains an outcome that no gate does.
+const nothingCompared = "nothing could be compared: no judged row has figures of both arms, and such a table passes under no policy"
+
+// policyChanged names the policy about a change to the benchmark itself. Its
+// gate belongs to no row.
+const policyChanged = "spec_changed"
+
+// applyChanged gates a change to the spec, or to files that it names, by the
+// policy. A label of the pull request makes a failure a warning.
+func (a *Analysis) applyChanged() {
+	o := a.Header.Origin
+	level := orPass(a.Spec.Policy.SpecChanged)
+	if o == nil || len(o.Changed) == 0 || level == spec.Pass {
+		return
+	}
+	reason := "the change under test changes " + changedList(o)
+	if label := a.Spec.Policy.SpecChangedLabel; level == spec.Fail && label != "" {
+		if o.Approved == label {
+			level, reason = spec.Warn, reason+", which its label "+label+" allows"
+		} else {
+			reason += ", which needs the label " + label
+		}
+	}
+	a.Gates = append(a.Gates, GateResult{Threshold: -1, Level: level, Policy: policyChanged, Reason: reason})
 }
 
 // measured reports whether the verdict rests on samples of both arms.
@@ -223,11 +255,15 @@ func (a *Analysis) outcome() Outcome {
 	return Passed
 }
 
-// nothingMeasured reports whether no judged row came to any verdict at all,
-// which is no success whatever the policies say.
+// nothingMeasured reports whether no judged row compares anything, which is no
+// success whatever the policies say: a table of new rows has not shown that
+// nothing became slower. Of a spec from elsewhere, the scenarios that it names
+// are what has to be compared.
 func (a *Analysis) nothingMeasured() bool {
+	asked := byID(a.Spec)
 	for _, r := range a.Rows {
-		if r.Judged && r.Verdict != Failed && r.Verdict != Incomparable {
+		_, ok := asked[r.Scenario]
+		if r.Judged && r.Verdict.measured() && (ok || a.SpecSide != "given") {
 			return false
 		}
 	}

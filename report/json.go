@@ -26,6 +26,7 @@ type (
 		Name     string        `json:"name"`
 		Seed     uint64        `json:"seed"`
 		Spec     resultSpec    `json:"spec"`
+		Commits  *commits      `json:"revisions,omitempty"`
 		Started  time.Time     `json:"started"`
 		Finished time.Time     `json:"finished"`
 		Partial  string        `json:"partial,omitempty"`
@@ -44,13 +45,20 @@ type (
 		Outcome  Outcome       `json:"outcome"`
 	}
 	resultSpec struct {
-		Digest  string   `json:"digest"`
-		Side    string   `json:"side"`
-		Path    string   `json:"path,omitempty"`
-		Profile string   `json:"profile,omitempty"`
-		Alpha   float64  `json:"alpha"`
-		Margin  float64  `json:"margin"`
-		Judge   []string `json:"judge"`
+		Digest   string   `json:"digest"`
+		Side     string   `json:"side"`
+		Path     string   `json:"path,omitempty"`
+		Profile  string   `json:"profile,omitempty"`
+		Changed  []string `json:"changed,omitempty"`
+		Approved string   `json:"approved,omitempty"`
+		Alpha    float64  `json:"alpha"`
+		Margin   float64  `json:"margin"`
+		Judge    []string `json:"judge"`
+	}
+	commits struct {
+		Base      string `json:"base,omitempty"`
+		Head      string `json:"head,omitempty"`
+		MergeBase string `json:"merge_base,omitempty"`
 	}
 	resultArm struct {
 		Name     string            `json:"name"`
@@ -237,6 +245,10 @@ func toResult(a *Analysis) resultFile {
 		Audit:   resultAudit(a.Audit),
 		Rows:    []resultRow{}, Gates: []resultGate{}, Warnings: emptyNotNull(a.Warnings), Outcome: a.Outcome,
 	}
+	if o := h.Origin; o != nil {
+		f.Spec.Changed, f.Spec.Approved = o.Changed, o.Approved
+		f.Commits = &commits{o.Base, o.Head, o.MergeBase}
+	}
 	for _, arm := range a.Arms {
 		f.Arms = append(f.Arms, resultArm(arm))
 	}
@@ -347,6 +359,9 @@ func fromResult(f resultFile) *Analysis {
 		a.endReason = journal.EndFailed
 	default:
 		a.endReason = journal.EndBlocks
+	}
+	if c := f.Commits; c != nil {
+		h.Origin = &journal.Origin{Side: f.Spec.Side, Base: c.Base, Head: c.Head, MergeBase: c.MergeBase, Changed: f.Spec.Changed, Approved: f.Spec.Approved}
 	}
 	for _, arm := range f.Arms {
 		h.Arms = append(h.Arms, journal.Arm(arm))

@@ -4,6 +4,7 @@ import (
 	"encoding/xml"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/tandem-bench/tandem/spec"
@@ -60,7 +61,11 @@ type (
 // skipped.
 func writeJUnit(w io.Writer, a *Analysis, _ RenderOptions) error {
 	doc := junitSuites{Name: plain(a.Spec.Name), Time: seconds(a.Finished.Sub(a.Header.Started))}
-	for _, scenario := range a.scenarios() {
+	suites := a.scenarios()
+	if slices.ContainsFunc(a.Gates, func(g GateResult) bool { return g.Scenario == "" }) {
+		suites = append(suites, "") // gates of the whole run
+	}
+	for _, scenario := range suites {
 		s := a.junitSuite(scenario)
 		doc.Tests, doc.Failures = doc.Tests+s.Tests, doc.Failures+s.Failures
 		doc.Errors, doc.Skipped = doc.Errors+s.Errors, doc.Skipped+s.Skipped
@@ -79,8 +84,12 @@ func writeJUnit(w io.Writer, a *Analysis, _ RenderOptions) error {
 }
 
 func (a *Analysis) junitSuite(scenario string) junitSuite {
+	name := plain(scenario)
+	if name == "" {
+		name = "the benchmark"
+	}
 	s := junitSuite{
-		Name: plain(scenario), Time: "0", Hostname: plain(a.Header.Host.CPU), Timestamp: a.Header.Started.UTC().Format("2006-01-02T15:04:05"),
+		Name: name, Time: "0", Hostname: plain(a.Header.Host.CPU), Timestamp: a.Header.Started.UTC().Format("2006-01-02T15:04:05"),
 		Properties: []junitProperty{
 			{"baseline", plain(a.Baseline.Name)}, {"seed", fmt.Sprint(a.Header.Seed)}, {"alpha", float(a.Spec.Alpha)}, {"run", plain(a.Header.ID)},
 		},
@@ -120,6 +129,9 @@ func (a *Analysis) gateCase(g GateResult) junitCase {
 		what = "policy " + g.Policy
 	}
 	c := junitCase{Name: plain(fmt.Sprintf("%s of %s: %s", g.Metric, g.Arm, what)), Classname: plain(g.Scenario), Time: "0"}
+	if g.Scenario == "" {
+		c.Name, c.Classname = plain(what), "the benchmark"
+	}
 	p := &junitProblem{Message: a.gateText(g), Type: g.Policy, Text: a.gateText(g)}
 	if p.Type == "" {
 		p.Type = "threshold"

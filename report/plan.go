@@ -77,7 +77,7 @@ func planScenarios(h *journal.Header, run, given *spec.Spec) []plannedScenario {
 		}
 		out = append(out, plannedScenario{Scenario: sc})
 	}
-	if given == run || len(h.Filter) > 0 || h.Shard != "" {
+	if given == run || h.Shard != "" {
 		return out
 	}
 	for _, sc := range given.Scenarios {

@@ -213,11 +213,14 @@ func (t *textWriter) gate(g GateResult) {
 // gateText tells one gate's result on one row.
 func (a *Analysis) gateText(g GateResult) string {
 	var b strings.Builder
+	if g.Scenario == "" {
+		b.WriteString("the benchmark") // a gate of the whole run
+	}
 	b.WriteString(plain(g.Scenario))
 	if g.Metric != "" {
 		b.WriteString(" " + metricTitle(g.Metric))
 	}
-	if len(a.Arms) > 2 {
+	if len(a.Arms) > 2 && g.Arm != "" {
 		b.WriteString(" (" + plain(g.Arm) + ")")
 	}
 	b.WriteString(": ")

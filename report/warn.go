@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/tandem-bench/tandem/runner/journal"
 	"github.com/tandem-bench/tandem/spec"
@@ -140,6 +141,10 @@ func trialWarnings(trials []*journal.Trial) []string {
 // runWarnings says what qualifies the whole table.
 func runWarnings(j *journal.Run, a *Analysis, run *spec.Spec) []string {
 	out := slices.Clone(j.Header.Warnings)
+	if j.Header.Shard != "" {
+		out = append(out, fmt.Sprintf("this is shard %s alone: its verdicts are those of a smaller table, and only the joined one (tandem merge) can be gated", j.Header.Shard))
+	}
+	out = append(out, changedSpec(j.Header, a)...)
 	if j.Torn {
 		out = append(out, "the last line of the journal was cut off and is left out")
 	}
@@ -166,6 +171,30 @@ func runWarnings(j *journal.Run, a *Analysis, run *spec.Spec) []string {
 		out = append(out, j.End.Warnings...)
 	}
 	return out
+}
+
+// changedSpec says that the change under test changes what it is measured by.
+func changedSpec(h *journal.Header, a *Analysis) []string {
+	o := h.Origin
+	if o == nil || len(o.Changed) == 0 {
+		return nil
+	}
+	what := "the change under test changes the benchmark itself: " + changedList(o)
+	if o.Side == "base" {
+		return []string{what + "; both arms were measured by the spec of the base, and a changed one counts once it is merged"}
+	}
+	return []string{what + "; both arms were measured by the changed spec"}
+}
+
+// changedList names the changed files, the first few of many.
+func changedList(o *journal.Origin) string {
+	const most = 5
+	names := o.Changed[:min(most, len(o.Changed))]
+	text := strings.Join(names, ", ")
+	if more := len(o.Changed) - len(names); more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
 }
 
 func (a *Analysis) fewestBlocks() int {
