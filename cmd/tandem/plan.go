@@ -100,7 +100,7 @@ func viewPlan(s *spec.Spec, p *runner.Plan) planView {
 	block, least, most := p.Estimate(startupGuess)
 	v := planView{
 		Name: s.Name, Seed: p.Seed, Copies: p.Copies, Blocks: p.Blocks,
-		Looks:   stats.Looks(p.Blocks.Min, p.Blocks.Max),
+		Looks:   looks(p),
 		Seconds: secondsView{Block: block.Seconds(), Least: least.Seconds(), Most: most.Seconds(), Budget: s.Plan.Budget.Seconds()},
 	}
 	for _, name := range p.Arms {

@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"runtime/debug"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -107,7 +106,7 @@ Exit codes: 0 passed, 1 a gate failed, 2 the spec or the command line is wrong,
 		Version:       version(),
 	}
 	root.PersistentFlags().StringVar(&a.color, "color", "auto", "colour: auto, always or never (NO_COLOR is respected by auto)")
-	root.AddCommand(a.runCmd(), a.reportCmd(), a.planCmd(), a.doctorCmd(), a.doctorServerCmd(), a.validateCmd(), a.schemaCmd(), a.initCmd())
+	root.AddCommand(a.runCmd(), a.reportCmd(), a.planCmd(), a.doctorCmd(), a.doctorServerCmd(), a.validateCmd(), a.schemaCmd(), a.initCmd(), a.mergeCmd(), a.checkCmd())
 	root.CompletionOptions.HiddenDefaultCmd = true
 	return root
 }
@@ -198,22 +197,4 @@ func (a *app) width(w io.Writer) int {
 		}
 	}
 	return 0
-}
-
-// version is the module version of the binary, or its commit.
-func version() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return "unknown"
-	}
-	v := info.Main.Version
-	for _, s := range info.Settings {
-		if s.Key == "vcs.revision" && (v == "" || v == "(devel)") {
-			v = "commit " + s.Value[:min(12, len(s.Value))]
-		}
-	}
-	if v == "" || v == "(devel)" {
-		return "development version"
-	}
-	return v
 }

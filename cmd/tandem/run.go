@@ -29,6 +29,8 @@ type runFlags struct {
 	scenarios []string
 	out       string
 	resume    string
+	specSide  string
+	allowFork bool
 	same      bool
 	dryRun    bool
 	deadline  time.Duration
@@ -45,11 +47,30 @@ func (a *app) runCmd() *cobra.Command {
 		Short: "Build the arms, measure them in turns, judge, and gate",
 		Long: `Builds every arm, starts them side by side, alternates the load between them,
 and prints a table with a verdict for each judged row. Everything that was
-measured is kept in .tandem/runs/ID, also when the run is interrupted.`,
+measured is kept in .tandem/runs/ID, also when the run is interrupted.
+
+With --shard K/N it measures every N-th scenario, both arms of each on this
+machine, and judges nothing: tandem merge joins the N shards into one run, and
+judges the whole table. All shards need the same seed. A shard runs all its
+blocks, or until its budget: it cannot know whether the table is settled.
+
+Which spec counts, for all arms alike, is said by --spec-side. head is the file
+as it is here. base is the file as the merge base has it: a change cannot loosen
+its own gate with that. auto, the default, is base in a CI job for a pull
+request (of GitHub: pull_request, merge_group; of GitLab: merge requests) where
+the base has the file, and head everywhere else. What a pull request changes of
+the spec, or of files that it names, is shown in the report, and can be made to
+warn, to fail or to need a label: policy.spec_changed, policy.spec_changed_label.
+
+A pull request from a fork is not run on a self-hosted runner of GitHub, since
+whoever sent it could leave something there for later jobs; nor on the event
+pull_request_target, whose job holds secrets. A pull request can change its own
+workflow, too, so that GitHub's approval of fork runs is still needed.`,
 		Example: `  tandem run                                   # bench.yaml, looked for upwards
   tandem run -f examples/quickstart/bench.yaml --profile quick
   tandem run --scenario 'http/*' --format markdown
-  tandem run --same                            # your own false-alarm check: nothing may be marked`,
+  tandem run --same                            # your own false-alarm check: nothing may be marked
+  tandem run --shard 2/4 --seed 7 --out shard-2   # then: tandem merge shard-1 shard-2 shard-3 shard-4`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.run(cmd.Context(), f, cmd.Flags().Changed("seed"))
@@ -64,8 +85,10 @@ measured is kept in .tandem/runs/ID, also when the run is interrupted.`,
 	fl.BoolVar(&f.dryRun, "dry-run", false, "print the plan and run nothing")
 	fl.DurationVar(&f.deadline, "deadline", 0, "end between blocks, with a report, before this much time is over")
 	fl.StringVar(&f.format, "format", "text", "what to print: "+strings.Join(report.Formats(), ", "))
-	fl.StringVar(&f.shard, "shard", "", "run part K of N of the scenarios, as K/N")
+	fl.StringVar(&f.shard, "shard", "", "measure part K of N of the scenarios, as K/N, for tandem merge")
 	fl.Uint64Var(&f.seed, "seed", 0, "seed of every random order (default: the spec's, or a random one)")
+	fl.StringVar(&f.specSide, "spec-side", sideAuto, "whose spec counts: auto, base or head")
+	fl.BoolVar(&f.allowFork, "allow-fork", false, "run the code of a fork's pull request on a self-hosted runner, or beside secrets")
 	fl.BoolVarP(&f.quiet, "quiet", "q", false, "show no progress")
 	return cmd
 }
@@ -81,12 +104,19 @@ func (a *app) run(ctx context.Context, f runFlags, seeded bool) error {
 	if !slices.Contains(report.Formats(), f.format) {
 		return usageErrorf("--format: found %q, expected one of %s", f.format, strings.Join(report.Formats(), ", "))
 	}
-	s, err := a.load()
-	if err != nil {
-		return err
-	}
 	if f.deadline < 0 {
 		return usageErrorf("--deadline: found %v, expected a time above zero, such as 10m", f.deadline)
+	}
+	c, err := ciChange(a.env)
+	if err != nil {
+		return notMeasured(err)
+	}
+	if err := c.mayRun(f.allowFork); err != nil {
+		return err
+	}
+	s, origin, err := a.loadSide(ctx, f.specSide, c)
+	if err != nil {
+		return err
 	}
 	state := stateDir(s.Dir)
 	var resumed *journal.Run
@@ -95,6 +125,9 @@ func (a *app) run(ctx context.Context, f runFlags, seeded bool) error {
 			return err
 		}
 	}
+	if f.shard != "" && resumed == nil && !seeded && !s.Plan.SeedFixed {
+		return usageErrorf("--shard %s: all shards of a run need the same seed: give each the same --seed N (in a CI job, the number of its pipeline), or write plan.seed into the spec", f.shard)
+	}
 	plan, err := makePlan(s, f, seeded, resumed)
 	if err != nil {
 		return &exitError{exitUsage, err}
@@ -102,7 +135,7 @@ func (a *app) run(ctx context.Context, f runFlags, seeded bool) error {
 	if f.dryRun {
 		return a.printPlan(s, plan, false)
 	}
-	return a.measure(ctx, s, plan, f, state, resumed)
+	return a.measure(ctx, s, plan, f, state, resumed, origin)
 }
 
 // makePlan fixes the seed and makes the plan.
@@ -144,7 +177,7 @@ func randomSeed() uint64 {
 }
 
 // measure runs the plan and reports, whatever came of it.
-func (a *app) measure(ctx context.Context, s *spec.Spec, plan *runner.Plan, f runFlags, state string, resumed *journal.Run) error {
+func (a *app) measure(ctx context.Context, s *spec.Spec, plan *runner.Plan, f runFlags, state string, resumed *journal.Run, origin *journal.Origin) error {
 	unlock, err := lockState(state)
 	if err != nil {
 		return err
@@ -173,10 +206,11 @@ func (a *app) measure(ctx context.Context, s *spec.Spec, plan *runner.Plan, f ru
 	o := runner.Options{
 		Spec: s, Plan: plan, Env: a.env, Environ: a.environ,
 		ID: id, Out: out, Cache: filepath.Join(state, "cache"), Work: source.WorkParent(a.env), Tool: version(),
-		Filter: f.scenarios, Shard: f.shard, Same: f.same, Resume: resumed,
-		Looks:    stats.Looks(plan.Blocks.Min, plan.Blocks.Max),
-		Settled:  func(j *journal.Run) (bool, string) { return report.Settled(j, nil) },
-		Progress: bar.update, Now: a.now,
+		Filter: f.scenarios, Shard: plan.Shard.String(), Same: f.same, Resume: resumed, Origin: origin,
+		Looks: looks(plan), Progress: bar.update, Now: a.now,
+	}
+	if plan.Shard.N == 0 {
+		o.Settled = func(j *journal.Run) (bool, string) { return report.Settled(j, nil) }
 	}
 	if f.deadline > 0 {
 		o.Deadline = a.now().Add(f.deadline)
@@ -189,7 +223,20 @@ func (a *app) measure(ctx context.Context, s *spec.Spec, plan *runner.Plan, f ru
 		}
 		return notMeasured(runErr)
 	}
+	if plan.Shard.N > 0 {
+		return a.concludeShard(run, runErr, out)
+	}
 	return a.conclude(run, runErr, s, out, f.format)
+}
+
+// looks are the numbers of blocks after which the table is looked at. A shard
+// holds a part of the table and looks at none of it before its end, so that
+// the whole error rate is left to the joined table.
+func looks(p *runner.Plan) []int {
+	if p.Shard.N > 0 {
+		return []int{p.Blocks.Max}
+	}
+	return stats.Looks(p.Blocks.Min, p.Blocks.Max)
 }
 
 // endSignals are the signals that end a run with a report. Under nohup a

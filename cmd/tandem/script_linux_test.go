@@ -36,6 +36,8 @@ func TestScripts(t *testing.T) {
 			"noprocess": noProcess,
 			"signal":    signalCommand,
 			"exits":     exits,
+			"job":       runJob,
+			"gitlabjob": runGitLabJob,
 		},
 		Setup: func(e *testscript.Env) error {
 			// Each script's servers carry its folder in their arguments.

@@ -70,6 +70,9 @@ func openResumed(state, id string) (*journal.Run, string, error) {
 	if err != nil {
 		return nil, "", &exitError{exitUsage, fmt.Errorf("--resume: %w", err)}
 	}
+	if len(run.Header.Parts) > 0 {
+		return nil, "", usageErrorf("--resume: run %s was merged from %d shards: resume the shard that was cut off, and merge again", id, len(run.Header.Parts))
+	}
 	return run, dir, nil
 }
 
