@@ -37,6 +37,7 @@ type watchdog struct {
 	mu   sync.Mutex
 	told charge // what it knows, to be told again to a successor
 	cur  *kennel
+	over bool // nobody is to take its place any more
 }
 
 // kennel is one process of a watchdog.
@@ -62,7 +63,20 @@ func startWatchdog(program string) (*watchdog, error) {
 	if d.cur, err = d.spawn(); err != nil {
 		return nil, fmt.Errorf("start the watchdog: %w", err)
 	}
+	go d.guard(d.cur)
 	return d, nil
+}
+
+// guard waits for the end of a watchdog and puts another in its place, at
+// once: who kills the one may be about to kill us. Should that fail, the next
+// tell tries again, and says so.
+func (d *watchdog) guard(k *kennel) {
+	<-k.ended
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if !d.over && d.cur == k {
+		d.replace()
+	}
 }
 
 // spawn starts a process of it.
@@ -125,6 +139,11 @@ func (d *watchdog) tell(line string) error {
 	if _, err := io.WriteString(d.cur.pipe, line+"\n"); err == nil {
 		return nil
 	}
+	return d.replace()
+}
+
+// replace starts another in the place of one that has died.
+func (d *watchdog) replace() error {
 	d.cur.pipe.Close()
 	<-d.cur.ended
 	next, err := d.spawn()
@@ -132,6 +151,7 @@ func (d *watchdog) tell(line string) error {
 		return fmt.Errorf("the watchdog has died and cannot be started again, so a crash would leave processes behind: %w", err)
 	}
 	d.cur = next
+	go d.guard(next)
 	_, err = io.WriteString(next.pipe, d.told.String())
 	return err
 }
@@ -140,6 +160,7 @@ func (d *watchdog) tell(line string) error {
 func (d *watchdog) dismiss() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	d.over = true
 	io.WriteString(d.cur.pipe, "dismissed\n") // if it is dead, so much the better
 	d.cur.pipe.Close()
 	select {
