@@ -22,11 +22,14 @@ type fault struct {
 	tear   bool           // the part of the journal that was not synced is torn as well, as by a power cut
 }
 
+// watchdogWord is the argument of a watchdog.
+const watchdogWord = "__tandem_watchdog"
+
 var faults = [...]fault{
 	{name: "server killed", victim: "serve", signal: syscall.SIGKILL},
 	{name: "server stopped", victim: "serve", signal: syscall.SIGSTOP},
 	{name: "load tool killed", victim: "load", signal: syscall.SIGKILL},
-	{name: "watchdog killed", victim: "__tandem_watchdog", signal: syscall.SIGKILL},
+	{name: "watchdog killed", victim: watchdogWord, signal: syscall.SIGKILL},
 	{name: "tandem interrupted", victim: "run", signal: syscall.SIGINT},
 	{name: "tandem killed", victim: "run", signal: syscall.SIGKILL},
 	{name: "tandem killed, journal torn", victim: "run", signal: syscall.SIGKILL, tear: true},
@@ -63,7 +66,7 @@ func (s *soak) processes() []process {
 		case bytes.Contains(env, mark):
 			found = append(found, p)
 			parents[pid] = true
-		case slices.Contains(p.args, "__tandem_watchdog"):
+		case slices.Contains(p.args, watchdogWord):
 			dogs = append(dogs, p)
 		}
 	}
@@ -114,11 +117,31 @@ func (s *soak) inject(f fault, over <-chan struct{}) bool {
 	}
 }
 
+// guarded waits until a watchdog is there. To survive the death of both at
+// once is more than a program can promise.
+func (s *soak) guarded(over <-chan struct{}) bool {
+	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(15 * time.Millisecond) {
+		select {
+		case <-over:
+			return true
+		default:
+		}
+		all := s.processes()
+		s.remember(all)
+		for _, p := range all {
+			if slices.Contains(p.args, watchdogWord) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // remember keeps what must be gone when the run is: watchdogs, ports and
 // control groups.
 func (s *soak) remember(all []process) {
 	for _, p := range all {
-		if slices.Contains(p.args, "__tandem_watchdog") {
+		if slices.Contains(p.args, watchdogWord) {
 			s.dogs[p.pid] = true
 		}
 		if i := slices.Index(p.args, "-port"); i >= 0 && i+1 < len(p.args) {

@@ -26,17 +26,17 @@ arms: { base: { git: HEAD~1, merge_base: false }, head: { dir: . } }
 build: [ "sleep 0.2 && cp source.txt built.txt" ]
 server:
   command: [ %[1]q, serve, -port, "${port}" ]
-  ready: { http: /, timeout: 3s }
+  ready: { http: /, timeout: 20s }
   stop: { timeout: 300ms }
 plan: { blocks: %[2]d, copies: %[3]d, window: 60ms, warmup: 20ms }
 scenarios:
-  closed: { http: { path: /, connections: 4, timeout: 300ms } }
-  open: { http: { path: /, rate: 500/s, connections: 4, timeout: 300ms } }
+  closed: { http: { path: /, connections: 4, timeout: 1s } }
+  open: { http: { path: /, rate: 500/s, connections: 4, timeout: 1s } }
   tool:
     exec:
       command: [ %[1]q, load, -url, "${url}", -for, "${window}" ]
       metrics: { rps: { regex: 'rps: ([0-9.]+)' } }
-      timeout: 3s
+      timeout: 10s
 judge: [rps]
 `
 )
@@ -127,7 +127,7 @@ func serve(port int, out io.Writer) (code int) {
 // load sends one request after the other and prints how many a second.
 func load(url string, last time.Duration, out io.Writer) (code int) {
 	began, n := time.Now(), 0
-	client := &http.Client{Timeout: 300 * time.Millisecond}
+	client := &http.Client{Timeout: time.Second}
 	for ; time.Since(began) < last; n++ {
 		resp, err := client.Get(url)
 		if err != nil {

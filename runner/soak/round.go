@@ -173,6 +173,9 @@ func (s *soak) disturb(began time.Time, over <-chan struct{}, end *ending) (torn
 		if f.endsRun() && !end.asked {
 			return f.tear
 		}
+		if f.victim == watchdogWord && !s.guarded(over) {
+			s.wrongf("no other watchdog took the place of one that was killed")
+		}
 	}
 	return false
 }
