@@ -33,6 +33,7 @@ func (d *decoder) exec(v value) *Exec {
 	m.on("endless", func(v value) { e.Endless, _ = d.boolean(v) })
 	m.on("timeout", func(v value) { d.span(v, time.Millisecond, &e.Timeout) })
 	m.on("metrics", func(v value) { e.Metrics = d.extracts(v) })
+	m.on("counter", func(v value) { e.Counter = d.counter(v) })
 	m.on("errors", func(v value) {
 		d.list(v, "a list of regular expressions", "", func(item value) {
 			if re := d.regex(item); re != "" {
@@ -40,9 +41,7 @@ func (d *decoder) exec(v value) *Exec {
 			}
 		})
 	})
-	if !m.has("metrics") && !m.has("preset") && !d.dry {
-		d.errorOn(m.node, kindMissingKey, "exec: expected metrics or preset, found neither", "metrics says what to read from the output; preset names a tool that is known: "+strings.Join(presets, ", "))
-	}
+	d.toldBy(m, e)
 	m.on("request", func(v value) { e.Request = d.toolRequest(v) })
 	if !d.dry {
 		d.execReferences(m, e)
@@ -98,6 +97,47 @@ func (d *decoder) toolRequest(v value) *Request {
 	return r
 }
 
+// toldBy checks that something says what the tool measured.
+func (d *decoder) toldBy(m mapping, e *Exec) {
+	if m.has("metrics") || m.has("preset") || d.dry {
+		return
+	}
+	hint := "metrics says what to read from the output; preset names a tool that is known: " + strings.Join(presets, ", ")
+	switch {
+	case !m.has("counter"):
+		d.errorOn(m.node, kindMissingKey, "exec: expected metrics, preset or counter, found none", hint)
+	case e.Endless:
+		d.errorOn(m.keyNode("counter"), kindMissingKey, "exec: an endless tool with a counter alone does not tell when it is at work", hint)
+	}
+}
+
+// counter decodes where a server tells how many requests it has answered.
+func (d *decoder) counter(v value) *Counter {
+	c := &Counter{}
+	m, ok := d.object(v, counterObject)
+	if !ok {
+		return c
+	}
+	if !m.has("http") && !m.meant["http"] {
+		d.errorOn(m.node, kindMissingKey, `counter: the key "http" is missing`, "http: says where the server tells its count, such as /stats")
+		return c
+	}
+	m.one("regex", "json")
+	m.on("http", func(v value) { c.HTTP = d.readyHTTP(v, scopeScenario) })
+	m.on("regex", func(v value) { c.Regex = d.numberRegex(v) })
+	m.on("json", func(v value) { c.JSON, _ = d.str(v, "a dotted path such as requests.total") })
+	return c
+}
+
+// numberRegex decodes a regular expression with one group for a number.
+func (d *decoder) numberRegex(v value) string {
+	text := d.regex(v)
+	if re, err := regexp.Compile(text); err == nil && text != "" && re.NumSubexp() != 1 {
+		d.errorOn(v.node, kindBadValue, fmt.Sprintf("regex: expected one group for the number, found %d", re.NumSubexp()), `put ( ) around the number: ([0-9.]+), and (?: ) around others`)
+	}
+	return text
+}
+
 // extracts decodes what is read from a tool's output, in file order.
 func (d *decoder) extracts(v value) []Extract {
 	var out []Extract
@@ -131,12 +171,7 @@ func (d *decoder) extract(name string, v value) (Extract, bool) {
 		d.errorOn(m.node, kindMissingKey, fmt.Sprintf("metric %s: expected regex or json, found neither", name), "regex: has one group for the number; json: is a dotted path")
 		return x, false
 	}
-	m.on("regex", func(v value) {
-		x.Regex = d.regex(v)
-		if re, err := regexp.Compile(x.Regex); err == nil && x.Regex != "" && re.NumSubexp() != 1 {
-			d.errorOn(v.node, kindBadValue, fmt.Sprintf("regex: expected one group for the number, found %d", re.NumSubexp()), `put ( ) around the number: ([0-9.]+), and (?: ) around others`)
-		}
-	})
+	m.on("regex", func(v value) { x.Regex = d.numberRegex(v) })
 	m.on("json", func(v value) { x.JSON, _ = d.str(v, "a dotted path such as requests.average") })
 	m.on("better", func(v value) { x.Better, _ = d.choice(v, "higher", "lower") })
 	m.on("unit", func(v value) { x.Unit, _ = d.str(v, "a unit such as s, ms, B or 1/s") })

@@ -41,7 +41,8 @@ var (
 	wsObject      = &object{"ws", []string{
 		"path", "url", "headers", "size", "message", "reply", "binary", "connections", "pipeline", "deflate", "timeout", "tls",
 	}}
-	execObject        = &object{"exec", []string{"command", "preset", "connections", "metrics", "errors", "env", "endless", "timeout", "request"}}
+	execObject        = &object{"exec", []string{"command", "preset", "connections", "metrics", "counter", "errors", "env", "endless", "timeout", "request"}}
+	counterObject     = &object{"counter", []string{"http", "regex", "json"}}
 	toolRequestObject = &object{"request", []string{"method", "path", "headers", "body", "sign"}}
 	extractObject     = &object{"metric", []string{"regex", "json", "better", "unit"}}
 	processObject     = &object{"command", []string{"run", "dir", "env", "prepare", "cleanup", "stdin", "exit", "compare", "timeout"}}
@@ -161,6 +162,8 @@ func objectHint(v value, o *object) string {
 		return fmt.Sprintf("write %s: { command: %s }", v.key, text)
 	case httpObject, wsObject, toolRequestObject:
 		return fmt.Sprintf("write %s: { path: %s }", v.key, text)
+	case counterObject:
+		return fmt.Sprintf("write %s: { http: %s }", v.key, text)
 	case extractObject:
 		return fmt.Sprintf("write %s: { regex: %s }", v.key, text)
 	case armObject:

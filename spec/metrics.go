@@ -155,6 +155,9 @@ func (s Scenario) HasMetric(name string) bool {
 				return true
 			}
 		}
+		if s.Exec.Preset == "" && !s.Exec.derives(name) {
+			return false
+		}
 	}
 	bit := s.kindBit()
 	family, stat, dotted := strings.Cut(name, ".")
@@ -166,6 +169,18 @@ func (s Scenario) HasMetric(name string) bool {
 		if f.name == family {
 			return f.on&bit != 0 && slices.Contains(f.stats, stat)
 		}
+	}
+	return false
+}
+
+// derives reports whether a metric follows without anything that the tool
+// says: from the server's processes, and from its count where that is read.
+func (e *Exec) derives(name string) bool {
+	switch name {
+	case "busy", "max_rss":
+		return true
+	case "rps", "requests", "cpu_per_request", "error_ratio":
+		return e.Counter != nil
 	}
 	return false
 }

@@ -84,6 +84,7 @@ var beyondSchema = map[string]string{
 	"arm-git-range":           "what git takes for a revision",
 	"arm-server-no-command":   "depends on the shared server",
 	"server-no-command":       "depends on what the arms add",
+	"exec-counter-group":      "a regular expression within a text",
 	"exec-regex-bad":          "a regular expression within a text",
 	"exec-regex-group":        "a regular expression within a text",
 	"ready-log-regex":         "a regular expression within a text",

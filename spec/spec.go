@@ -277,6 +277,7 @@ type Exec struct {
 	Connections int                 `json:"connections,omitempty"` // ${connections}
 	Preset      string              `json:"preset,omitempty"`
 	Metrics     []Extract           `json:"metrics,omitempty"`
+	Counter     *Counter            `json:"counter,omitempty"`
 	Errors      []string            `json:"errors,omitempty"` // regular expressions that mean failure
 	Endless     bool                `json:"endless,omitempty"`
 	Timeout     time.Duration       `json:"timeout"`
@@ -292,6 +293,14 @@ type Request struct {
 	Body     Template `json:"body,omitempty"`
 	BodyFile string   `json:"body_file,omitempty"` // absolute
 	Sign     *Sign    `json:"sign,omitempty"`
+}
+
+// Counter is where a server tells how many requests it has answered so far.
+// Without Regex and JSON the answer is the number alone.
+type Counter struct {
+	HTTP  Template `json:"http"` // a path of the copy's server, or a URL
+	Regex string   `json:"regex,omitempty"`
+	JSON  string   `json:"json,omitempty"` // a dotted path
 }
 
 // Extract reads one metric from a tool's output.

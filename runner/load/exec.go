@@ -29,6 +29,7 @@ type execDriver struct {
 	o       Options
 	preset  *preset // nil: only the scenario's own metrics
 	metrics []extractor
+	counter *extractor // finds the server's own count; nil: it is all that the counter says
 	errors  []*regexp.Regexp
 	endless bool
 }
@@ -50,7 +51,11 @@ func newExec(s spec.Scenario, o Options) (Driver, error) {
 		}
 		d.metrics = append(d.metrics, x)
 	}
-	if d.preset == nil && len(d.metrics) == 0 {
+	var err error
+	if d.counter, err = counterExtractor(s.Exec.Counter); err != nil {
+		return nil, fmt.Errorf("scenario %s: %w", s.ID(), err)
+	}
+	if d.preset == nil && len(d.metrics) == 0 && (s.Exec.Counter == nil || d.endless) {
 		return nil, fmt.Errorf("scenario %s: nothing says how to read the tool's output: expected a preset or metrics", s.ID())
 	}
 	for _, text := range s.Exec.Errors {
@@ -69,8 +74,16 @@ func (d *execDriver) Interleaves() bool { return false }
 // Check asks the request that the tool will send, where the scenario says
 // it. Otherwise that is the tool's affair, and Check only finds out whether
 // the target accepts a connection; with an expect expression it gets ${url}.
+// The counter, if there is one, is read as well.
 func (d *execDriver) Check(ctx context.Context, t Target) (*Response, error) {
 	start := time.Now()
+	count, err := d.newCount(t)
+	if err == nil && count != nil {
+		err = count.start(ctx)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", t.Name, err)
+	}
 	if d.x.Request != nil {
 		asks, err := newHTTP(d.asHTTP(), d.o)
 		if err != nil {
@@ -213,9 +226,18 @@ func (l *execLoad) one(ctx context.Context, i int, window time.Duration) (Sample
 	if err != nil {
 		return Sample{}, err
 	}
+	count, err := l.d.newCount(l.targets[i])
+	if err != nil {
+		return Sample{}, fmt.Errorf("%s: %w", l.targets[i].Name, err)
+	}
+	if count != nil {
+		if err := count.start(ctx); err != nil {
+			return uncounted(&toolOutput{}, &reading{}, err), ctx.Err()
+		}
+	}
 	var out *toolOutput
 	if l.d.endless {
-		out, err = watchTool(ctx, c, l.d, window)
+		out, err = watchTool(ctx, c, l.d, window, count)
 	} else {
 		out, err = runTool(ctx, c, window+l.timeout())
 	}
@@ -223,7 +245,22 @@ func (l *execLoad) one(ctx context.Context, i int, window time.Duration) (Sample
 		return Sample{}, fmt.Errorf("%s: %w", l.targets[i].Name, err)
 	}
 	r := l.d.read(out)
+	if count == nil || errors.Is(out.countErr, errNoMark) { // of which the tool's end has told
+		return r.sample(out), nil
+	}
+	n, err := count.stop(ctx)
+	if err = errors.Join(out.countErr, err); err != nil {
+		return uncounted(out, r, err), ctx.Err()
+	}
+	r.counted(count, n, l.d, out.wall)
+	l.d.own(out, r)
 	return r.sample(out), nil
+}
+
+// uncounted is the sample of a window of which the server's count is not known.
+func uncounted(out *toolOutput, r *reading, err error) Sample {
+	r.broke(classify(err), "%v", err)
+	return r.sample(out)
 }
 
 // timeout is how long the tool may take beyond its window.
@@ -248,37 +285,43 @@ func (d *execDriver) read(out *toolOutput) *reading {
 	r := &reading{metrics: map[string]float64{}}
 	switch {
 	case out.timedOut:
-		r.fail(Timeout, 1, "no end after %v: killed%s", out.wall.Round(time.Millisecond), out.hint())
+		r.broke(Timeout, "no end after %v: killed%s", out.wall.Round(time.Millisecond), out.hint())
 	case out.ended && d.endless:
-		r.fail(Other, 1, "the tool ended by itself with exit status %d%s", out.code, out.hint())
+		r.broke(Other, "the tool ended by itself with exit status %d%s", out.code, out.hint())
 	case out.signal != "":
-		r.fail(Other, 1, "ended by %s%s", out.signal, out.hint())
+		r.broke(Other, "ended by %s%s", out.signal, out.hint())
 	case out.code != 0 && !d.endless:
-		r.fail(Other, 1, "exit status %d%s", out.code, out.hint())
+		r.broke(Other, "exit status %d%s", out.code, out.hint())
 	}
 	for _, re := range d.errors {
 		for _, stream := range [][]byte{out.stdout, out.stderr} {
 			if line := matchingLine(re, stream); line != "" {
-				r.fail(Other, 1, "the output matches %q of errors: %s", re, line)
+				r.broke(Other, "the output matches %q of errors: %s", re, line)
 			}
 		}
 	}
 	if d.preset != nil {
 		if err := d.preset.read(out, r); err != nil && r.failed == 0 {
-			r.fail(Protocol, 1, "not the output of %s: %v%s", d.preset.name, err, out.hint())
+			r.broke(Protocol, "not the output of %s: %v%s", d.preset.name, err, out.hint())
 		}
 	}
+	d.own(out, r)
+	return r
+}
+
+// own reads the scenario's own metrics, which stand above what a preset or a
+// counter says.
+func (d *execDriver) own(out *toolOutput, r *reading) {
 	for _, x := range d.metrics {
 		v, err := x.value(out, d.endless)
 		if err != nil {
 			if r.failed == 0 {
-				r.fail(Protocol, 1, "metric %s: %v%s", x.Metric, err, out.hint())
+				r.broke(Protocol, "metric %s: %v%s", x.Metric, err, out.hint())
 			}
 			continue
 		}
 		r.metrics[x.Metric] = v
 	}
-	return r
 }
 
 // reading is what was found in the output of a tool.
@@ -287,10 +330,13 @@ type reading struct {
 	ok       int64              // valid responses, where the tool says so
 	failed   int64
 	inFlight int64
+	outside  int64         // valid responses outside of the measuring time
 	elapsed  time.Duration // the tool's own measuring time; 0: it does not say
 	tally    tally
+	invalid  string // why nothing of it counts
 }
 
+// fail counts n failed requests.
 func (r *reading) fail(c Class, n int64, format string, args ...any) {
 	if n > 0 {
 		r.failed += n
@@ -298,11 +344,21 @@ func (r *reading) fail(c Class, n int64, format string, args ...any) {
 	}
 }
 
-// rates sets rps from the valid responses: what a tool calls its rate often
-// includes those that failed. It does nothing for a tool that measured no
-// time, or that got no valid response.
+// broke notes that the tool itself went wrong, or that its output cannot be
+// understood: no share of errors that the scenario allows excuses that.
+func (r *reading) broke(c Class, format string, args ...any) {
+	r.fail(c, 1, format, args...)
+	if r.invalid == "" {
+		r.invalid = fmt.Sprintf(format, args...)
+	}
+}
+
+// rates sets requests and rps from the valid responses: what a tool calls its
+// rate often includes those that failed. It does nothing for a tool that
+// measured no time, or that got no valid response.
 func (r *reading) rates() {
 	if r.ok > 0 && r.elapsed > 0 {
+		r.metrics["requests"] = float64(r.ok)
 		r.metrics["rps"] = float64(r.ok) / r.elapsed.Seconds()
 	}
 }
@@ -317,15 +373,14 @@ func (r *reading) time(name string, seconds float64) {
 
 func (r *reading) sample(out *toolOutput) Sample {
 	s := Sample{
-		Started: r.ok + r.failed + r.inFlight, OK: r.ok, Failed: r.failed, InFlight: r.inFlight,
-		Elapsed: r.elapsed, Turns: 1, Cycles: 1, Reported: true,
-		Metrics: r.metrics, Errors: r.tally.counts,
+		Started: r.ok + r.failed + r.inFlight + r.outside, OK: r.ok, Failed: r.failed, InFlight: r.inFlight, Discarded: r.outside,
+		Elapsed: r.elapsed, TotalElapsed: out.wall, Turns: 1, Cycles: 1, Reported: true,
+		Metrics: r.metrics, Errors: r.tally.counts, Invalid: r.invalid,
 		Generator: GeneratorUse{Wall: out.wall, CPU: out.cpu, Involuntary: out.involuntary},
 	}
 	if s.Elapsed == 0 {
 		s.Elapsed = out.wall
 	}
-	s.TotalElapsed = s.Elapsed
 	return s
 }
 

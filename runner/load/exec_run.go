@@ -25,8 +25,9 @@ type toolOutput struct {
 	involuntary    int64
 	code           int
 	signal         string
-	timedOut       bool // it was killed for taking too long
-	ended          bool // it ended by itself
+	timedOut       bool  // it was killed for taking too long
+	ended          bool  // it ended by itself
+	countErr       error // the server's counter could not be read in the window
 }
 
 // toolLine is one line and when it came.
@@ -82,15 +83,16 @@ func (o *toolOutput) end(cmd *exec.Cmd, err error) error {
 // watchTool runs an endless tool until its lines have told enough: it drops
 // the first line that carries a metric, which covers the start-up, and keeps
 // those of the window after it, at least one of each metric. Then it stops
-// the tool.
-func watchTool(ctx context.Context, c child, d *execDriver, window time.Duration) (*toolOutput, error) {
+// the tool. The server's count, if it is asked for, is taken at both ends of
+// that window.
+func watchTool(ctx context.Context, c child, d *execDriver, window time.Duration, count *serverCount) (*toolOutput, error) {
 	timeout := d.x.Timeout
 	if timeout <= 0 {
 		timeout = time.Minute
 	}
 	limited, cancel := context.WithTimeout(ctx, window+timeout)
 	defer cancel()
-	w := &watcher{d: d, window: window, start: time.Now(), enough: make(chan struct{})}
+	w := &watcher{d: d, window: window, start: time.Now(), begun: make(chan struct{}), enough: make(chan struct{})}
 	var stderr tail
 	cmd := groupCommand(limited, c)
 	cmd.Stdout, cmd.Stderr = w, &stderr
@@ -99,16 +101,20 @@ func watchTool(ctx context.Context, c child, d *execDriver, window time.Duration
 	}
 	waited := make(chan error, 1)
 	go func() { waited <- cmd.Wait() }()
-	var err error
+	followed := count.follow(limited, w)
+	var err, countErr error
 	ended := false
 	select {
 	case err = <-waited:
 		ended = limited.Err() == nil
+		cancel()
+		countErr = <-followed
 	case <-w.enough:
+		countErr = <-followed // before the load ends
 		err = stopTool(cmd, cancel, waited)
 	}
 	out := w.output()
-	out.stderr, out.ended, out.wall = stderr.bytes(), ended, time.Since(w.start)
+	out.stderr, out.ended, out.wall, out.countErr = stderr.bytes(), ended, time.Since(w.start), countErr
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
@@ -143,6 +149,7 @@ type watcher struct {
 	d      *execDriver
 	window time.Duration
 	start  time.Time
+	begun  chan struct{} // closed when the window begins
 	enough chan struct{} // closed when the tool has told enough
 
 	mu      sync.Mutex
@@ -180,6 +187,7 @@ func (w *watcher) line(text []byte, now time.Duration) {
 	}
 	if w.first == 0 {
 		w.first = now
+		close(w.begun)
 		return
 	}
 	w.lines = append(w.lines, toolLine{text, now})

@@ -331,6 +331,9 @@ func readPeriodic(label, metric string) func(*toolOutput, *reading) error {
 		rate := sum / float64(n)
 		r.elapsed = out.lines[len(out.lines)-1].at - out.lines[0].at
 		r.ok = int64(rate*r.elapsed.Seconds() + 0.5)
+		// What was answered before the first line and after the last one used
+		// the server's CPU, too. It can only be estimated.
+		r.outside = int64(rate*max(0, out.wall-r.elapsed).Seconds() + 0.5)
 		if r.noneValid() {
 			return nil
 		}
