@@ -1,11 +1,14 @@
 package load
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"math"
 	"net"
+	"net/http"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -92,12 +95,26 @@ func truthOnce(t *testing.T, o Options) (lies []string) {
 }
 
 // TestCountsMatch compares the driver's counts with the server's own over a
-// million requests.
+// million requests, and over a million messages. The other drivers are
+// counted by the bench command, since they would take minutes here.
 func TestCountsMatch(t *testing.T) {
+	http := scenario(16)
+	http.HTTP.Pipeline = 32
+	ws := spec.Scenario{Name: "test", WS: &spec.WS{Path: "/", Size: 20, Connections: 16, Pipeline: 32}}
+	for name, tt := range map[string]struct {
+		scenario spec.Scenario
+		serve    func(net.Conn, *atomic.Int64)
+		books    func(testing.TB, *Sample)
+	}{"http": {http, answerAll, balanced}, "ws": {ws, echoAll, wsBalanced}} {
+		t.Run(name, func(t *testing.T) {
+			target, served := countingBy(t, tt.serve)
+			countMillion(t, tt.scenario, target, served, tt.books)
+		})
+	}
+}
+
+func countMillion(t *testing.T, s spec.Scenario, target Target, served *atomic.Int64, books func(testing.TB, *Sample)) {
 	const million = 1_000_000
-	target, served := counting(t)
-	s := scenario(16)
-	s.HTTP.Pipeline = 32
 	d, err := New(s, Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -118,7 +135,7 @@ func TestCountsMatch(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		balanced(t, &samples[0])
+		books(t, &samples[0])
 		started += samples[0].Started
 		ended += samples[0].OK
 		if samples[0].Failed > 0 {
@@ -131,7 +148,10 @@ func TestCountsMatch(t *testing.T) {
 }
 
 // counting is a server that answers as fast as Go can and counts.
-func counting(t testing.TB) (Target, *atomic.Int64) {
+func counting(t testing.TB) (Target, *atomic.Int64) { return countingBy(t, answerAll) }
+
+// countingBy is a server of which serve serves one connection.
+func countingBy(t testing.TB, serve func(net.Conn, *atomic.Int64)) (Target, *atomic.Int64) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -144,7 +164,7 @@ func counting(t testing.TB) (Target, *atomic.Int64) {
 			if err != nil {
 				return
 			}
-			go answerAll(c, served)
+			go serve(c, served)
 		}
 	}()
 	return Target{Name: "counting", Addr: l.Addr().String()}, served
@@ -171,6 +191,36 @@ func answerAll(c net.Conn, served *atomic.Int64) {
 		kept = copy(buf, b)
 		if _, err := c.Write(answers[:requests*len(hello)]); err != nil {
 			return
+		}
+	}
+}
+
+// echoAll answers a handshake and sends back each text of 20 bytes.
+func echoAll(c net.Conn, served *atomic.Int64) {
+	defer func() { _ = c.Close() }()
+	r := bufio.NewReaderSize(c, 64<<10)
+	req, err := http.ReadRequest(r)
+	if err != nil {
+		return
+	}
+	write(c.(*net.TCPConn), accepted(req.Header.Get("Sec-Websocket-Key")))
+	const size, head = 20, 6 // the head and the mask of a frame that a client sends
+	frame := make([]byte, head+size)
+	var out []byte
+	for {
+		if _, err := io.ReadFull(r, frame); err != nil {
+			return
+		}
+		served.Add(1)
+		out = append(out, frame[0], size)
+		for i, b := range frame[head:] {
+			out = append(out, b^frame[2+i%4])
+		}
+		if r.Buffered() < len(frame) {
+			if _, err := c.Write(out); err != nil {
+				return
+			}
+			out = out[:0]
 		}
 	}
 }

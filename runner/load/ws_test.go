@@ -86,7 +86,7 @@ func runWS(t *testing.T, sc spec.Scenario, o Options, s Schedule, targets ...Tar
 }
 
 // wsBalanced checks the books of a sample.
-func wsBalanced(t *testing.T, s *Sample) {
+func wsBalanced(t testing.TB, s *Sample) {
 	t.Helper()
 	if s.Started != s.OK+s.Failed+s.InFlight+s.Discarded {
 		t.Errorf("started %d is not ok %d + failed %d + in flight %d + discarded %d", s.Started, s.OK, s.Failed, s.InFlight, s.Discarded)
