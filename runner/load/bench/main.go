@@ -1,16 +1,21 @@
 //go:build linux
 
-// Command bench measures the closed-loop driver: against wrk, and by how
-// much its results spread.
+// Command bench measures the drivers: against other tools, against a server's
+// own record, and by how much their results spread.
 //
-//	go run ./runner/load/bench peer   [-server c] [-connections 100] [-pipeline 1] [-wait poll]
+//	go run ./runner/load/bench peer   [-server c] [-connections 100] [-pipeline 1] [-peers wrk]
+//	go run ./runner/load/bench ws     [-server c] [-peers gws,gorilla,plain]
+//	go run ./runner/load/bench open   [-rate 2000] [-service 90us] [-peers vegeta]
+//	go run ./runner/load/bench count  [-requests 1000000]
 //	go run ./runner/load/bench spread [-server node] [-mode turns] [-turn 1ms]
 //
 // Servers run on CPU 0 and generators on CPU 1 unless flags say otherwise.
-// It needs gcc, node and wrk. BENCH.md beside the driver keeps its results.
+// It needs gcc, node and the tools that -peers names. BENCH.md beside the
+// driver keeps its results.
 package main
 
 import (
+	"cmp"
 	"context"
 	"flag"
 	"fmt"
@@ -38,6 +43,11 @@ type config struct {
 	blocks      int
 	slow        int
 	warmup      time.Duration
+	peers       string
+	rate        float64
+	service     time.Duration
+	requests    int64
+	drivers     string
 	dir         string
 }
 
@@ -69,8 +79,13 @@ func run(ctx context.Context, args []string) error {
 	fs.IntVar(&c.blocks, "blocks", 12, "fresh starts (spread)")
 	fs.IntVar(&c.slow, "slow", 0, "loop rounds that slow down the candidate (spread)")
 	fs.DurationVar(&c.warmup, "warmup", 500*time.Millisecond, "warm-up of each server (spread)")
+	fs.StringVar(&c.peers, "peers", "", "other tools to compare with, separated by commas (peer, ws, open)")
+	fs.Float64Var(&c.rate, "rate", 0, "requests per second (open: 2000, count: 20000)")
+	fs.DurationVar(&c.service, "service", 90*time.Microsecond, "time that the server takes for each request (open)")
+	fs.Int64Var(&c.requests, "requests", 1_000_000, "requests of each driver (count)")
+	fs.StringVar(&c.drivers, "drivers", "http,ws,rate,exec", "drivers to count with (count)")
 	if len(args) == 0 {
-		return fmt.Errorf("expected peer or spread")
+		return fmt.Errorf("expected one of peer, ws, open, count and spread")
 	}
 	if err := fs.Parse(args[1:]); err != nil {
 		return err
@@ -81,28 +96,45 @@ func run(ctx context.Context, args []string) error {
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
 	c.dir = dir
-	if err := build("runner/load/bench/servers", dir); err != nil {
+	verb, ok := verbs[args[0]]
+	if !ok {
+		return fmt.Errorf("%q: expected one of peer, ws, open, count and spread", args[0])
+	}
+	if err := build(dir, verb.needs...); err != nil {
 		return err
 	}
-	switch args[0] {
-	case "peer":
-		return peer(ctx, c)
-	case "spread":
-		return spread(ctx, c)
-	default:
-		return fmt.Errorf("%q: expected peer or spread", args[0])
-	}
+	c.peers, c.rate = cmp.Or(c.peers, verb.peers), cmp.Or(c.rate, verb.rate)
+	return verb.run(ctx, c)
+}
+
+// verbs are the measurements: what each needs, and its own defaults.
+var verbs = map[string]struct {
+	run   func(context.Context, config) error
+	needs []string // of builds
+	peers string
+	rate  float64
+}{
+	"peer":   {peer, []string{"server", "server.js", "nethttp"}, "wrk", 0},
+	"ws":     {wsPeer, []string{"echo", "peers"}, "gws,gorilla,plain", 0},
+	"open":   {open, []string{"stall"}, "vegeta", 2000},
+	"count":  {count, nil, "", 20_000},
+	"spread": {spread, []string{"server", "server.js", "nethttp"}, "", 0},
 }
 
 // driver makes the driver that the flags ask for.
 func (c config) driver() (load.Driver, error) {
+	return load.New(spec.Scenario{Name: "bench", HTTP: &spec.HTTP{
+		Method: "GET", Path: "/", Connections: c.connections, Pipeline: c.pipeline, KeepAlive: true,
+	}}, c.options())
+}
+
+// options are the driver's.
+func (c config) options() load.Options {
 	o := load.Options{CPUs: []int{c.loadCPU}, Portable: c.portable, Wait: load.WaitPoll}
 	if c.wait == "sleep" {
 		o.Wait = load.WaitSleep
 	}
-	return load.New(spec.Scenario{Name: "bench", HTTP: &spec.HTTP{
-		Method: "GET", Path: "/", Connections: c.connections, Pipeline: c.pipeline, KeepAlive: true,
-	}}, o)
+	return o
 }
 
 // open checks the servers and connects to them.

@@ -9,7 +9,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"syscall"
 	"time"
 
@@ -19,18 +18,22 @@ import (
 // kind is a kind of server to load.
 type kind struct {
 	name string
-	argv func(dir string, port string, rounds string) []string
+	argv func(dir, port, option string) []string
 	env  []string
 }
 
 // kinds are the servers that the tables are about.
 var kinds = []kind{
+	{"echo", func(dir, port, _ string) []string { return []string{filepath.Join(dir, "echo"), port} }, nil},
 	{"c", func(dir, port, _ string) []string { return []string{filepath.Join(dir, "server"), port} }, nil},
 	{"node", func(dir, port, rounds string) []string {
 		return []string{"node", filepath.Join(dir, "server.js"), port, rounds}
 	}, nil},
 	{"nethttp", func(dir, port, rounds string) []string {
 		return []string{filepath.Join(dir, "nethttp"), port, rounds}
+	}, []string{"GOMAXPROCS=1"}},
+	{"gorilla", func(dir, port, _ string) []string {
+		return []string{filepath.Join(dir, "peers"), "serve", port}
 	}, []string{"GOMAXPROCS=1"}},
 	{"nethttp2", func(dir, port, rounds string) []string {
 		return []string{filepath.Join(dir, "nethttp"), port, rounds}
@@ -44,24 +47,27 @@ func findKind(name string) (kind, error) {
 			return k, nil
 		}
 	}
-	return kind{}, fmt.Errorf("server %q: expected c, node, nethttp or nethttp2", name)
+	return kind{}, fmt.Errorf("server %q: expected c, node, nethttp, nethttp2, echo or gorilla", name)
 }
 
-// build compiles the servers into a folder. source is the folder of their
-// sources.
-func build(source, dir string) error {
-	js, err := os.ReadFile(filepath.Join(source, "server.js"))
-	if err != nil {
+// sources is where the servers and the clients are.
+const sources = "runner/load/bench/"
+
+// build puts what a measurement needs into a folder.
+func build(dir string, needs ...string) error {
+	if _, err := os.Stat(sources); err != nil {
 		return fmt.Errorf("run this command from the root of the repository: %w", err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, "server.js"), js, 0o644); err != nil {
-		return err
-	}
-	steps := [][]string{
-		{"gcc", "-O2", "-o", filepath.Join(dir, "server"), filepath.Join(source, "server.c")},
-		{"go", "build", "-o", filepath.Join(dir, "nethttp"), "./" + filepath.Join(source, "nethttp")},
-	}
-	for _, argv := range steps {
+	for _, name := range needs {
+		to := filepath.Join(dir, name)
+		argv := map[string][]string{
+			"server":    {"gcc", "-O2", "-o", to, sources + "servers/server.c"},
+			"echo":      {"gcc", "-O2", "-o", to, sources + "servers/echo.c"},
+			"server.js": {"cp", sources + "servers/server.js", to},
+			"nethttp":   {"go", "build", "-o", to, "./" + sources + "servers/nethttp"},
+			"stall":     {"go", "build", "-o", to, "./" + sources + "servers/stall"},
+			"peers":     {"go", "build", "-C", sources + "peers", "-o", to, "."},
+		}[name]
 		if out, err := exec.Command(argv[0], argv[1:]...).CombinedOutput(); err != nil {
 			return fmt.Errorf("%v: %w: %s", argv, err, out)
 		}
@@ -76,12 +82,12 @@ type server struct {
 }
 
 // start starts a server on a CPU and waits until it accepts connections.
-func (k kind) start(ctx context.Context, dir, cpu string, rounds int) (*server, error) {
+func (k kind) start(ctx context.Context, dir, cpu, option string) (*server, error) {
 	port, err := freePort()
 	if err != nil {
 		return nil, err
 	}
-	argv := append([]string{"taskset", "-c", cpu}, k.argv(dir, port, strconv.Itoa(rounds))...)
+	argv := append([]string{"taskset", "-c", cpu}, k.argv(dir, port, option)...)
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	cmd.Env = append(os.Environ(), k.env...)
 	cmd.Stderr = os.Stderr

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"strconv"
 	"time"
 
 	"github.com/tandem-bench/tandem/runner/load"
@@ -50,7 +51,7 @@ func (c config) block(ctx context.Context, seed uint64) (rps, cpu float64, sampl
 	random := rand.New(rand.NewPCG(seed, 1))
 	servers := make([]*server, 2*copies)
 	for _, i := range random.Perm(len(servers)) { // random order of starts; odd ones are candidates
-		s, err := k.start(ctx, c.dir, c.serverCPU, c.slow*(i%2))
+		s, err := k.start(ctx, c.dir, c.serverCPU, strconv.Itoa(c.slow*(i%2)))
 		if err != nil {
 			return 0, 0, nil, err
 		}
