@@ -209,7 +209,7 @@ func TestCommandStdinEachTime(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := spec.Process{Run: shell("test $(wc -c) = 13 && sleep 0.01"), Stdin: in, Timeout: time.Minute}
-	s := runCommand(t, p, 50*time.Millisecond, commandTargets(t, "base"))[0]
+	s := runCommand(t, p, 300*time.Millisecond, commandTargets(t, "base"))[0]
 	if s.Failed != 0 || s.OK < 2 {
 		t.Errorf("%d processes saw the whole of stdin, %d did not: %+v", s.OK, s.Failed, s.Errors)
 	}

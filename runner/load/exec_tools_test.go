@@ -140,8 +140,8 @@ func expectKind(t *testing.T, kind string, got Sample, served int64) {
 		if total := got.OK + got.Failed; total > served || served-total > slack {
 			t.Errorf("the tool counts %d and %d responses, the server %d", got.OK, got.Failed, served)
 		}
-		if share := float64(got.Failed) / float64(got.OK+got.Failed); share < 0.24 || share > 0.26 {
-			t.Errorf("%v of the responses failed, expected a quarter: %+v", share, got.Errors)
+		if n := served / 4; got.Failed > n || n-got.Failed > slack {
+			t.Errorf("%d of the responses failed, the server failed a quarter of %d: %+v", got.Failed, served, got.Errors)
 		}
 	default:
 		if got.OK != 0 || got.Failed == 0 {

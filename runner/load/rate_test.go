@@ -224,8 +224,10 @@ func TestRateVersions(t *testing.T) {
 			h := &spec.HTTP{Path: "/", Rate: 500, Version: tt.version, TLS: tt.tls}
 			target := rateTarget(tt.server)
 			target.Expected = &Response{Status: 200, Body: []byte(tt.want)}
-			if got := runRate(t, spec.Scenario{HTTP: h}, target, 100*time.Millisecond); got.OK != 50 {
-				t.Errorf("ok %d, failed %d: %+v", got.OK, got.Failed, got.Errors)
+			// A machine that is busy with other things may not send all in time.
+			got := runRate(t, spec.Scenario{HTTP: h}, target, 100*time.Millisecond)
+			if dropped := got.Metrics["dropped"]; got.OK == 0 || got.Failed > 0 || got.OK+int64(dropped) != 50 {
+				t.Errorf("ok %d, failed %d, dropped %v of 50: %+v", got.OK, got.Failed, dropped, got.Errors)
 			}
 		})
 	}
