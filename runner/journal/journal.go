@@ -95,6 +95,7 @@ type Trial struct {
 	Latency  []byte             `json:"latency,omitempty"`  // HDR histogram, V2 compressed encoding, nanoseconds
 	Interval []float64          `json:"interval,omitempty"` // requests per second in consecutive seconds of measuring time
 	Audit    Audit              `json:"audit"`
+	Services []ServiceUse       `json:"services,omitempty"` // those that the arm uses, in the order of their starts
 	Invalid  string             `json:"invalid,omitempty"`  // why it does not count; the whole block of the row is left out with it
 	Warnings []string           `json:"warnings,omitempty"` // what qualifies it
 }
@@ -119,6 +120,14 @@ type Audit struct {
 	Frequency      float64 `json:"frequency,omitempty"`       // of the slowest of our CPUs at the window's end, in Hz
 	SoloRPS        float64 `json:"solo_rps,omitempty"`        // requests per second in a window of its own, at the end of the warm-up
 	LittleMismatch float64 `json:"little_mismatch,omitempty"` // |rps * mean latency / mean in flight - 1|
+}
+
+// ServiceUse is what one service cost while the window was measured: for all
+// copies together that took turns in it, since a service serves them all.
+type ServiceUse struct {
+	Name   string  `json:"name"`
+	Busy   float64 `json:"busy"`              // CPU seconds per second
+	MaxRSS int64   `json:"max_rss,omitempty"` // peak of its memory so far, in bytes
 }
 
 // Check is the record of the request sent to every copy before any load.

@@ -209,6 +209,44 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
+// FuzzTrialLine holds the scanner to encoding/json: what it understands, it
+// understands in the same way.
+func FuzzTrialLine(f *testing.F) {
+	full := trial(3, 1)
+	full.Interval, full.Invalid, full.Warnings = []float64{1, 2.5e-9}, "a \"quote\" and 日", []string{"w", "<x>"}
+	full.Services = []ServiceUse{{Name: "db", Busy: 0.25, MaxRSS: 1 << 30}}
+	full.Audit = Audit{Steal: 0.01, GeneratorBusy: 1, Involuntary: 5, Discarded: 2, Cycles: 3, OthersCPU: 1, Throttled: 2, TimeWait: 3, Frequency: 3e9, SoloRPS: 4, LittleMismatch: 5}
+	for _, tr := range []Trial{{}, trial(0, 0), full} {
+		data, err := json.Marshal(line{Trial: &tr})
+		if err != nil {
+			f.Fatal(err)
+		}
+		if _, ok := newScanner().trial(data); !ok && tr.Metrics != nil {
+			f.Fatalf("the scanner does not understand what the writer writes: %s", data)
+		}
+		f.Add(string(data))
+	}
+	for _, s := range []string{`{"trial":{"block":1e2}}`, `{"trial":{"block":-0,"metrics":{"a":-0.0,"a":1}}}`, `{"trial":{"block":1},"end":{}}`, `{"trial":{"interval":[]}}`, `{"trial":{"metrics":{"a":1e999}}}`, `{"trial":{"latency":"AA\n=="}}`} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, data string) {
+		s := newScanner()
+		for range 2 { // the second time, names are known
+			got, ok := s.trial([]byte(data))
+			if !ok {
+				return
+			}
+			var want line
+			if err := json.Unmarshal([]byte(data), &want); err != nil {
+				t.Fatalf("encoding/json refuses what the scanner accepts: %v in %s", err, data)
+			}
+			if diff := cmp.Diff(line{Trial: got}, want); diff != "" {
+				t.Fatalf("in %s:\n%s", data, diff)
+			}
+		}
+	})
+}
+
 // BenchmarkOpen reads the journal of a very long run.
 func BenchmarkOpen(b *testing.B) {
 	path := filepath.Join(b.TempDir(), "j")

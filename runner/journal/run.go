@@ -97,7 +97,12 @@ func decode(raw [][]byte) ([]line, []error) {
 	for start := 0; start < len(raw); start += chunk {
 		end := min(start+chunk, len(raw))
 		wg.Go(func() {
+			s := newScanner()
 			for i := start; i < end; i++ {
+				if t, ok := s.trial(raw[i]); ok {
+					lines[i].Trial = t
+					continue
+				}
 				errs[i] = json.Unmarshal(raw[i], &lines[i])
 			}
 		})
