@@ -35,6 +35,7 @@ type Analysis struct {
 	SpecSide string // whose Spec is: "base" or "head" of the change, "run" where only the journal knows, or "given"
 	Finished time.Time
 	Partial  string // why the run ended before its plan did; "" where it did not
+	TimeUp   string // what of the budget or the deadline ended the run; "" where neither did
 
 	Baseline journal.Arm
 	Arms     []journal.Arm // the baseline first
@@ -44,6 +45,7 @@ type Analysis struct {
 	Promise Promise
 	Audit   AuditSummary
 
+	Services []ServiceSummary // in the order of their starts
 	Warnings []string
 	Outcome  Outcome
 

@@ -49,6 +49,9 @@ func Analyze(j *journal.Run, s *spec.Spec) (*Analysis, error) {
 	a.Finished, a.Partial = finish(j)
 	if j.End != nil {
 		a.endReason = j.End.Reason
+		if a.endReason == journal.EndBudget {
+			a.TimeUp = j.End.Detail
+		}
 	}
 	ix := newIndex(j)
 	plan := planRows(h, run, a.Spec, ix.measured)
@@ -59,6 +62,7 @@ func Analyze(j *journal.Run, s *spec.Spec) (*Analysis, error) {
 	}
 	a.judge(plan, samples, ix)
 	a.Audit = sumAudit(j.Trials, a.Rows)
+	a.Services = sumServices(run, j.Trials)
 	a.Warnings = runWarnings(j, a, run)
 	a.applyGates()
 	return a, nil
@@ -160,6 +164,8 @@ func unmeasured(p planned, s sample, j *journal.Run, a *Analysis) (Verdict, stri
 		return Failed, failed
 	case total == 0 && a.Partial != "":
 		return Failed, "no block was finished (" + a.Partial + ")"
+	case total == 0 && a.TimeUp != "":
+		return Failed, "no block was finished (" + a.TimeUp + ")"
 	case total == 0:
 		return Failed, "no block holds a trial of it"
 	case float64(s.dropped) > maxDropped*float64(total):

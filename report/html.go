@@ -312,6 +312,10 @@ func (a *Analysis) addEnvironment(p *page) {
 	for _, arm := range a.Arms {
 		p.Environment = append(p.Environment, keyValue{armTitle(arm), armLine(arm)})
 	}
+	for _, s := range a.Services {
+		name, what, _ := strings.Cut(serviceLine(s), ": ")
+		p.Environment = append(p.Environment, keyValue{name, what})
+	}
 	p.Environment = append(p.Environment, keyValue{"machine", hostLine(h, a.Audit)}, keyValue{"measured", a.planLine()})
 	if l := a.absoluteLine(); l != "" {
 		p.Environment = append(p.Environment, keyValue{"absolute figures", l})

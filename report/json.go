@@ -20,29 +20,31 @@ const ResultVersion = 1
 // in base units, and what is not known or not finite is null.
 type (
 	resultFile struct {
-		Version  int           `json:"version"`
-		ID       string        `json:"id"`
-		Tool     string        `json:"tool"`
-		Name     string        `json:"name"`
-		Seed     uint64        `json:"seed"`
-		Spec     resultSpec    `json:"spec"`
-		Commits  *commits      `json:"revisions,omitempty"`
-		Started  time.Time     `json:"started"`
-		Finished time.Time     `json:"finished"`
-		Partial  string        `json:"partial,omitempty"`
-		Same     bool          `json:"same,omitempty"`
-		Shard    string        `json:"shard,omitempty"`
-		Host     journal.Host  `json:"host"`
-		Pins     journal.Pins  `json:"pins"`
-		Baseline string        `json:"baseline"`
-		Arms     []resultArm   `json:"arms"`
-		Plan     resultPlan    `json:"plan"`
-		Promise  resultPromise `json:"promise"`
-		Audit    resultAudit   `json:"audit"`
-		Rows     []resultRow   `json:"rows"`
-		Gates    []resultGate  `json:"gates"`
-		Warnings []string      `json:"warnings"`
-		Outcome  Outcome       `json:"outcome"`
+		Version  int             `json:"version"`
+		ID       string          `json:"id"`
+		Tool     string          `json:"tool"`
+		Name     string          `json:"name"`
+		Seed     uint64          `json:"seed"`
+		Spec     resultSpec      `json:"spec"`
+		Commits  *commits        `json:"revisions,omitempty"`
+		Started  time.Time       `json:"started"`
+		Finished time.Time       `json:"finished"`
+		Partial  string          `json:"partial,omitempty"`
+		TimeUp   string          `json:"time_up,omitempty"`
+		Same     bool            `json:"same,omitempty"`
+		Shard    string          `json:"shard,omitempty"`
+		Host     journal.Host    `json:"host"`
+		Pins     journal.Pins    `json:"pins"`
+		Baseline string          `json:"baseline"`
+		Arms     []resultArm     `json:"arms"`
+		Plan     resultPlan      `json:"plan"`
+		Promise  resultPromise   `json:"promise"`
+		Audit    resultAudit     `json:"audit"`
+		Services []resultService `json:"services,omitempty"`
+		Rows     []resultRow     `json:"rows"`
+		Gates    []resultGate    `json:"gates"`
+		Warnings []string        `json:"warnings"`
+		Outcome  Outcome         `json:"outcome"`
 	}
 	resultSpec struct {
 		Digest   string   `json:"digest"`
@@ -97,6 +99,13 @@ type (
 		StealMax      float64 `json:"steal_max"`
 		StealMean     float64 `json:"steal_mean"`
 		SoloRatio     float64 `json:"solo_ratio,omitempty"`
+	}
+	resultService struct {
+		Name    string  `json:"name"`
+		Arm     string  `json:"arm,omitempty"`
+		Busy    float64 `json:"busy"`
+		BusyMax float64 `json:"busy_max"`
+		MaxRSS  int64   `json:"max_rss"`
 	}
 	resultRow struct {
 		Scenario    string       `json:"scenario"`
@@ -237,7 +246,7 @@ func toResult(a *Analysis) resultFile {
 		Version: ResultVersion, ID: h.ID, Tool: h.Tool, Name: a.Spec.Name, Seed: h.Seed,
 		Spec: resultSpec{Digest: a.Spec.Digest, Side: a.SpecSide, Path: a.Spec.Path, Profile: a.Spec.Profile,
 			Alpha: a.Spec.Alpha, Margin: a.Spec.Margin, Judge: emptyNotNull(a.Spec.Judge)},
-		Started: h.Started, Finished: a.Finished, Partial: a.Partial, Same: h.Same, Shard: h.Shard,
+		Started: h.Started, Finished: a.Finished, Partial: a.Partial, TimeUp: a.TimeUp, Same: h.Same, Shard: h.Shard,
 		Host: h.Host, Pins: h.Pins, Baseline: a.Baseline.Name,
 		Plan: resultPlan{Blocks: p.Blocks, Window: p.Window.Seconds(), Warmup: p.Warmup.Seconds(), Turn: p.Turn.Seconds(),
 			Budget: p.Budget.Seconds(), Interleave: p.Interleave, Copies: h.Copies, Looks: emptyNotNull(a.Promise.Looks), Filter: h.Filter},
@@ -251,6 +260,9 @@ func toResult(a *Analysis) resultFile {
 	}
 	for _, arm := range a.Arms {
 		f.Arms = append(f.Arms, resultArm(arm))
+	}
+	for _, s := range a.Services {
+		f.Services = append(f.Services, resultService(s))
 	}
 	levels := a.gateLevels()
 	for _, r := range a.Rows {
@@ -341,7 +353,7 @@ func fromResult(f resultFile) *Analysis {
 	}
 	seconds := func(s float64) time.Duration { return time.Duration(math.Round(s * float64(time.Second))) }
 	a := &Analysis{
-		Header: h, SpecSide: f.Spec.Side, Finished: f.Finished, Partial: f.Partial, Outcome: f.Outcome,
+		Header: h, SpecSide: f.Spec.Side, Finished: f.Finished, Partial: f.Partial, TimeUp: f.TimeUp, Outcome: f.Outcome,
 		Spec: &spec.Spec{
 			Path: f.Spec.Path, Digest: f.Spec.Digest, Profile: f.Spec.Profile, Name: f.Name, Baseline: f.Baseline,
 			Alpha: f.Spec.Alpha, Margin: f.Spec.Margin, Judge: f.Spec.Judge,
@@ -372,6 +384,9 @@ func fromResult(f resultFile) *Analysis {
 		if !slices.Contains(h.Rows, r.Scenario) {
 			h.Rows = append(h.Rows, r.Scenario)
 		}
+	}
+	for _, s := range f.Services {
+		a.Services = append(a.Services, ServiceSummary(s))
 	}
 	for _, g := range f.Gates {
 		a.Gates = append(a.Gates, GateResult(g))

@@ -85,6 +85,9 @@ func (a *Analysis) environmentLines() []string {
 	for _, arm := range a.Arms {
 		out = append(out, armLine(arm))
 	}
+	for _, s := range a.Services {
+		out = append(out, serviceLine(s))
+	}
 	out = append(out, hostLine(a.Header, a.Audit), a.planLine(), a.promiseLine())
 	if l := a.absoluteLine(); l != "" {
 		out = append(out, l)
@@ -163,6 +166,9 @@ func (a *Analysis) planLine() string {
 	}
 	if a.Audit.BlocksDropped > 0 {
 		s += fmt.Sprintf("; %s left out of judged rows", count(a.Audit.BlocksDropped, "block"))
+	}
+	if a.TimeUp != "" {
+		s += "; " + plain(a.TimeUp)
 	}
 	return fmt.Sprintf("%s; seed %d", s, a.Header.Seed)
 }

@@ -12,9 +12,11 @@ import (
 // reading is what is read of the machine and of the servers at a window's
 // border, when nothing is in flight.
 type reading struct {
-	usage []proc.Usage // by instance; zero without a server
-	audit proc.Reading
-	known bool // the audit could be read
+	at       time.Time
+	usage    []proc.Usage // by instance; zero without a server
+	services []proc.Usage // by service
+	audit    proc.Reading
+	known    bool // the audit could be read
 }
 
 // startAudit opens what is read at the borders of windows. Where nothing can
@@ -47,6 +49,11 @@ func (w *window) auditOf(s load.Sample, before, after reading) journal.Audit {
 	var ours time.Duration
 	for i := range after.usage {
 		ours += after.usage[i].CPU - before.usage[i].CPU
+	}
+	for i, s := range w.services {
+		if len(s.cpus) > 0 && len(s.cpus.Minus(w.pins.Server).Minus(w.pins.Load)) == 0 { // else it ran elsewhere, too
+			ours += after.services[i].CPU - before.services[i].CPU
+		}
 	}
 	seen := after.audit.Since(before.audit, ours)
 	a.Steal = seen.Steal

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -50,10 +51,26 @@ func logTail(p *proc.Process) string {
 	return "\n  the end of its output:\n" + indent(tail)
 }
 
-// block starts every copy afresh, runs every scenario on them, and stops
-// them. The first error is a failure of this block, which may pass; the
-// second one ends the run.
+// block carries out one block, with the commands around it. The first error
+// is a failure of this block, which may pass; the second one ends the run.
 func (e *execution) block(ctx context.Context, b Block) (failure, fatal error) {
+	e.primed = map[string]bool{}
+	err := e.around(ctx, spec.BlockPart, partVars(b, ""), spec.Scenario{}, func() error {
+		failure, fatal = e.measureBlock(ctx, b)
+		return nil
+	})
+	if failure == nil {
+		failure = err
+	}
+	if why := e.deadService(); why != "" && fatal == nil && ctx.Err() == nil {
+		fatal = errors.New(why)
+	}
+	return failure, fatal
+}
+
+// measureBlock starts every copy afresh, runs every scenario on them, and
+// stops them.
+func (e *execution) measureBlock(ctx context.Context, b Block) (failure, fatal error) {
 	instances, err := e.startAll(ctx, b)
 	defer func() {
 		for _, in := range instances {
@@ -70,6 +87,9 @@ func (e *execution) block(ctx context.Context, b Block) (failure, fatal error) {
 			return nil, nil
 		}
 		if err := e.scenario(ctx, b, k, instances); err != nil {
+			if hooked := new(hookError); errors.As(err, &hooked) {
+				return err, nil
+			}
 			return nil, err
 		}
 		for _, in := range instances {
@@ -166,10 +186,12 @@ func (e *execution) start(ctx context.Context, b Block, slot int, c Copy, dir st
 func (e *execution) vars(c Copy, port int) spec.Vars {
 	p := strconv.Itoa(port)
 	host, url := address(port)
-	return spec.Vars{
+	vars := e.serviceVars(e.Plan.Arms[c.Arm])
+	maps.Copy(vars, spec.Vars{
 		"port": p, "host": host, "url": url,
 		"arm": e.Plan.Arms[c.Arm], "copy": strconv.Itoa(c.Index), "cpu": e.pins.Server.String(),
-	}
+	})
+	return vars
 }
 
 func (e *execution) needsServer() bool {
@@ -221,7 +243,7 @@ func (e *execution) waitReady(ctx context.Context, p *proc.Process, ready spec.R
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		return fmt.Errorf("the server did not get ready: %w", err)
+		return err
 	}
 	return nil
 }

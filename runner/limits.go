@@ -26,6 +26,15 @@ const (
 	// recopyWithin is how long the copying of all trees may take for every
 	// block to get fresh copies. Larger trees are copied once for a run.
 	recopyWithin = 3 * time.Second
+	// reportTime is what a deadline leaves for stopping everything and for
+	// the reports; of a short one, a tenth.
+	reportTime = 10 * time.Second
+	// windowPatience is how many times its length a warm-up and window may
+	// take, and windowGrace what they may take on top: cycles that are
+	// discarded are run again, and slow responses are waited for, but not
+	// for ever.
+	windowPatience = 20
+	windowGrace    = 2 * time.Minute
 	// soloShare and settleShare split a warm-up: its last parts are a solo
 	// window, from which the absolute figures are compared, and a spell of
 	// turns, so that the window begins in the state it continues in.

@@ -169,8 +169,13 @@ func (p *Plan) Turns(block, scenario, n int) func(cycle int, order []int) {
 func (p *Plan) Estimate(startup time.Duration) (block, least, most time.Duration) {
 	copies := time.Duration(len(p.Arms) * p.Copies)
 	block = copies * startup
+	primed := map[string]bool{}
 	for _, s := range p.Scenarios {
 		block += copies * (s.Window + s.Warmup)
+		if s.Prime != nil && !primed[s.Name] {
+			block += copies * s.Prime.Time
+			primed[s.Name] = true
+		}
 	}
 	return block, block * time.Duration(p.Blocks.Min), block * time.Duration(p.Blocks.Max)
 }

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"syscall"
 	"time"
 
@@ -71,19 +72,25 @@ func Run(ctx context.Context, o Options) (result *journal.Run, err error) {
 	if err != nil {
 		return nil, &SetupError{err}
 	}
-	e := &execution{Options: o, sup: sup, work: work, started: o.Now()}
+	e := &execution{Options: o, sup: sup, work: work, started: o.Now(), verified: map[string]bool{}}
 	// Processes end before their folders go: defers run in reverse.
 	defer func() { err = errors.Join(err, sup.Close()) }()
+	defer e.closeAll()
+	defer func() { err = errors.Join(err, e.stopServices()) }()
 
+	ctx, cancel := e.limit(ctx)
+	defer cancel()
 	if err := e.prepare(ctx); err != nil {
-		e.closeAll()
 		if broken := (*source.BuildError)(nil); errors.As(err, &broken) && ctx.Err() == nil && o.Resume == nil {
 			return e.unbuilt(broken)
 		}
 		return nil, e.setupFailure(ctx, err)
 	}
-	defer e.closeAll()
-	return e.rec.run, e.measure(ctx)
+	if err := e.measure(ctx); e.rec == nil {
+		return nil, e.setupFailure(ctx, err)
+	} else {
+		return e.rec.run, err
+	}
 }
 
 // execution is one run under way.
@@ -94,10 +101,19 @@ type execution struct {
 	trees   []*source.Tree // by Plan.Arms
 	arms    []spec.Arm     // by Plan.Arms; with Same, the baseline under each name
 	pins    proc.Pinning
+	avail   proc.CPUs // those that this process may use
 	auditor *proc.Auditor
 	host    journal.Host // read before this process is pinned
+	header  journal.Header
 	rec     *recorder
 	started time.Time
+	cut     time.Time // when the deadline ends the run in the middle of a block; zero: never
+
+	services    []*service
+	data        string // the folder of the services' files; "": none asked for one
+	releaseData func() error
+	verified    map[string]bool // IDs of the scenarios of which every copy was verified
+	primed      map[string]bool // names of the scenarios that were primed in this block
 
 	warnings   []string
 	copies     map[int][]string // slot -> tree, where copies are kept for the whole run
@@ -109,13 +125,12 @@ type execution struct {
 // setupFailure tells an interruption from a failure.
 func (e *execution) setupFailure(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
-		return &SetupError{ctx.Err()}
+		return &SetupError{context.Cause(ctx)}
 	}
 	return &SetupError{err}
 }
 
-// prepare builds the arms, chooses the CPUs, starts the services and opens
-// the journal.
+// prepare builds the arms, chooses the CPUs and starts the services.
 func (e *execution) prepare(ctx context.Context) error {
 	e.host = host(proc.ReadHost())
 	if err := e.buildArms(ctx); err != nil {
@@ -125,10 +140,14 @@ func (e *execution) prepare(ctx context.Context) error {
 		return err
 	}
 	e.startAudit()
-	if err := e.startServices(ctx); err != nil {
+	var err error
+	if e.header, err = e.describe(ctx); err != nil {
 		return err
 	}
-	return e.openJournal(ctx)
+	if err := e.checkResume(); err != nil {
+		return err
+	}
+	return e.startServices(ctx)
 }
 
 func (e *execution) closeAll() {
@@ -140,12 +159,34 @@ func (e *execution) closeAll() {
 	}
 }
 
-// measure runs block after block until the plan is done, settled, out of
-// time, interrupted or broken, and always ends the journal.
+// measure opens the journal and runs block after block until the plan is
+// done, settled, out of time, interrupted or broken, and always ends the
+// journal. What goes wrong in the commands around the run ends it, too.
 func (e *execution) measure(ctx context.Context) error {
-	reason, detail, err := e.blocks(ctx)
+	var reason, detail string
+	err := e.around(ctx, spec.RunPart, nil, spec.Scenario{}, func() error {
+		err := e.openJournal()
+		if err == nil {
+			reason, detail, err = e.blocks(ctx)
+		}
+		return err
+	})
+	if e.rec == nil {
+		return err
+	}
+	if err != nil && reason != journal.EndInterrupted {
+		reason, detail = journal.EndFailed, err.Error()
+	}
 	e.report(Status{Phase: Finishing})
+	for _, note := range e.sup.Notes() {
+		e.warnOnce(note)
+	}
 	end := journal.End{Ended: e.Now(), Reason: reason, Detail: detail}
+	for _, w := range e.warnings {
+		if !slices.Contains(e.rec.run.Header.Warnings, w) {
+			end.Warnings = append(end.Warnings, w)
+		}
+	}
 	if werr := e.rec.end(end); werr != nil && err == nil {
 		err = werr
 	}
@@ -161,6 +202,9 @@ func (e *execution) blocks(ctx context.Context) (reason, detail string, err erro
 		began := e.Now()
 		failure, err := e.block(ctx, e.Plan.Block(i))
 		if ctx.Err() != nil {
+			if errors.Is(context.Cause(ctx), errDeadline) {
+				return journal.EndBudget, fmt.Sprintf("the deadline ended block %d before it was complete", i+1), nil
+			}
 			return journal.EndInterrupted, fmt.Sprintf("in block %d", i+1), nil
 		}
 		if err != nil {
@@ -210,7 +254,7 @@ func (e *execution) outOfTime(block int) (bool, string) {
 	if b := e.Spec.Plan.Budget; b > 0 && e.Now().Sub(e.started)+next > b {
 		return true, fmt.Sprintf("the budget of %v has no room for block %d, which would take about %v", b, block+1, next.Round(time.Second))
 	}
-	if !e.Deadline.IsZero() && e.Now().Add(next).After(e.Deadline) {
+	if !e.cut.IsZero() && e.Now().Add(next).After(e.cut) {
 		return true, fmt.Sprintf("the deadline leaves no room for block %d, which would take about %v", block+1, next.Round(time.Second))
 	}
 	return false, ""

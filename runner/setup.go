@@ -40,8 +40,16 @@ func (e *execution) buildArms(ctx context.Context) error {
 	return nil
 }
 
-// exec runs one command to completion for runner/source.
+// exec runs one command to completion for runner/source, which tells the end
+// of its output itself.
 func (e *execution) exec(ctx context.Context, c source.Command) error {
+	_, err := e.command(ctx, c)
+	return err
+}
+
+// command runs one command to completion. Where it fails, tail is the end of
+// what it printed, to be set under the error.
+func (e *execution) command(ctx context.Context, c source.Command) (tail string, err error) {
 	if c.Timeout > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeoutCause(ctx, c.Timeout, fmt.Errorf("it did not end within its timeout of %v", c.Timeout))
@@ -50,15 +58,22 @@ func (e *execution) exec(ctx context.Context, c source.Command) error {
 	res, err := e.sup.Run(ctx, proc.Cmd{Name: c.Name, Argv: c.Argv, Dir: c.Dir, Env: proc.Environ(e.Environ, c.Env), Log: c.Log})
 	switch {
 	case ctx.Err() != nil:
-		return context.Cause(ctx)
-	case err != nil:
-		return err
+		err = context.Cause(ctx)
 	case res.Signal != "":
-		return fmt.Errorf("it was ended by signal %s", res.Signal)
-	case res.Code != 0:
-		return fmt.Errorf("it ended with exit status %d", res.Code)
+		err = fmt.Errorf("it was ended by signal %s", res.Signal)
+	case res.Code > 0:
+		err = fmt.Errorf("it ended with exit status %d", res.Code)
 	}
-	return nil
+	if err == nil {
+		return "", nil
+	}
+	if res.Code < 0 && res.Signal == "" {
+		return "", err // it did not start
+	}
+	if res.Tail == "" {
+		return "\n  it printed nothing", err
+	}
+	return "\n  the end of its output:\n" + indent(res.Tail), err
 }
 
 // choosePins decides on the CPUs of servers and generator, and moves this
@@ -67,21 +82,37 @@ func (e *execution) exec(ctx context.Context, c source.Command) error {
 func (e *execution) choosePins() error {
 	avail, err := proc.Available()
 	if err != nil {
-		return e.unpinned(err)
+		return e.notPinned(err)
 	}
 	topology, err := proc.ReadTopology()
 	if err != nil {
-		return e.unpinned(err)
+		return e.notPinned(err)
 	}
 	e.pins, err = proc.Assign(e.Spec.Pins, e.Spec.Generator.CPUs, avail, topology)
 	if err != nil {
 		return fmt.Errorf("pins: %w", err)
 	}
+	e.avail = avail
+	if e.commandsOnly() {
+		// Nothing is loaded, so nobody has to be kept off a CPU: a command
+		// may use what its user would give it.
+		if e.Spec.Pins.Load == "auto" {
+			e.pins.Load, e.pins.Notes = nil, nil
+		}
+		if e.Spec.Pins.Server == "auto" {
+			e.pins.Server, e.pins.Idle, e.pins.Notes = avail.Minus(e.pins.Load), nil, nil
+		}
+	}
 	e.warnings = append(e.warnings, e.pins.Notes...)
 	return nil
 }
 
-func (e *execution) unpinned(err error) error {
+// commandsOnly reports whether no server is loaded.
+func (e *execution) commandsOnly() bool {
+	return !slices.ContainsFunc(e.Plan.Scenarios, func(s spec.Scenario) bool { return s.Command == nil })
+}
+
+func (e *execution) notPinned(err error) error {
 	if e.Spec.Pins.Require {
 		return fmt.Errorf("pins.require is set, and processes cannot be pinned here: %w", err)
 	}
@@ -98,35 +129,13 @@ func (e *execution) pinSelf() error {
 		return nil
 	}
 	if err := proc.PinSelf(e.pins.Load); err != nil {
-		return e.unpinned(err)
+		return e.notPinned(err)
 	}
 	return nil
 }
 
-// openJournal writes the header, or goes on with the journal of a run that
-// was cut off.
-func (e *execution) openJournal(ctx context.Context) error {
-	if err := e.pinSelf(); err != nil {
-		return err
-	}
-	h, err := e.header(ctx)
-	if err != nil {
-		return err
-	}
-	path := filepath.Join(e.Out, "journal.jsonl")
-	if e.Resume != nil {
-		return e.continueJournal(path, h)
-	}
-	w, err := journal.Create(path, h)
-	if err != nil {
-		return fmt.Errorf("starting the journal: %w", err)
-	}
-	e.rec = &recorder{w: w, run: &journal.Run{Header: &h}}
-	return nil
-}
-
-// header describes the run.
-func (e *execution) header(ctx context.Context) (journal.Header, error) {
+// describe makes the journal's header.
+func (e *execution) describe(ctx context.Context) (journal.Header, error) {
 	h, err := e.plainHeader()
 	if err != nil {
 		return h, err
@@ -141,7 +150,6 @@ func (e *execution) header(ctx context.Context) (journal.Header, error) {
 		}
 		h.Arms = append(h.Arms, arm)
 	}
-	h.Warnings = e.warnings
 	return h, nil
 }
 
@@ -198,150 +206,6 @@ func host(h proc.Host) journal.Host {
 		CPU: h.CPU, Cores: h.Cores, Kernel: h.Kernel, OS: h.OS, Arch: h.Arch, MemTotal: h.MemTotal,
 		Governor: h.Governor, SMT: h.SMT, Hypervisor: h.Hypervisor, Container: h.Container,
 	}
-}
-
-// continueJournal goes on with a run that was cut off, where it is still the
-// same run: the same spec, builds and machine.
-func (e *execution) continueJournal(path string, now journal.Header) error {
-	then := e.Resume.Header
-	if err := sameRun(then, &now); err != nil {
-		return err
-	}
-	for _, end := range e.Resume.Ends {
-		e.first = max(e.first, end.Block+1)
-	}
-	if e.first >= e.Plan.Blocks.Max {
-		return errors.New("this run is complete: all its blocks were measured")
-	}
-	w, err := journal.Continue(path, e.first)
-	if err != nil {
-		return fmt.Errorf("continuing the journal: %w", err)
-	}
-	run, err := journal.Open(path)
-	if err != nil {
-		return err
-	}
-	e.rec = &recorder{w: w, run: run}
-	return nil
-}
-
-// sameRun says what differs between a run and its continuation.
-func sameRun(then, now *journal.Header) error {
-	var old, new spec.Spec
-	if err := json.Unmarshal(then.Spec, &old); err != nil {
-		return fmt.Errorf("the spec kept in the journal cannot be read: %w", err)
-	}
-	if err := json.Unmarshal(now.Spec, &new); err != nil {
-		return err
-	}
-	var changed []string
-	differ := func(what, before, after string) {
-		if before != after {
-			changed = append(changed, fmt.Sprintf("%s was %s and is %s", what, before, after))
-		}
-	}
-	differ("the spec's digest", old.Digest, new.Digest)
-	differ("the CPU", then.Host.CPU, now.Host.CPU)
-	differ("the kernel", then.Host.Kernel, now.Host.Kernel)
-	differ("the number of CPUs", fmt.Sprint(then.Host.Cores), fmt.Sprint(now.Host.Cores))
-	differ("the server's CPUs", then.Pins.Server, now.Pins.Server)
-	differ("the generator's CPUs", then.Pins.Load, now.Pins.Load)
-	differ("the scenarios", strings.Join(then.Rows, " "), strings.Join(now.Rows, " "))
-	for i := range min(len(then.Arms), len(now.Arms)) {
-		differ("the built tree of "+then.Arms[i].Name, then.Arms[i].Digest, now.Arms[i].Digest)
-	}
-	if changed != nil {
-		return fmt.Errorf("this run cannot be resumed, since it would no longer be the same one: %s", strings.Join(changed, "; "))
-	}
-	return nil
-}
-
-// startServices starts the spec's helpers in order and waits for each.
-func (e *execution) startServices(ctx context.Context) error {
-	for _, s := range e.Spec.Services {
-		if err := e.startService(ctx, s); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (e *execution) startService(ctx context.Context, s spec.Service) error {
-	e.report(Status{Phase: Starting, Detail: "service " + s.Name})
-	port := s.Port
-	if port == 0 {
-		var err error
-		if port, err = proc.FreePort(); err != nil {
-			return err
-		}
-	}
-	host, url := address(port)
-	vars := spec.Vars{"port": fmt.Sprint(port), "host": host, "url": url}
-	cpus := e.servicePins()
-	if s.CPUs != "" {
-		var err error
-		if cpus, err = proc.ParseCPUs(s.CPUs); err != nil {
-			return fmt.Errorf("service %s: %w", s.Name, err)
-		}
-	}
-	env, err := expandEnv(vars, e.Env, s.Env)
-	if err != nil {
-		return fmt.Errorf("service %s: %w", s.Name, err)
-	}
-	argv, err := s.Command.Resolve(vars, e.Env)
-	if err != nil {
-		return fmt.Errorf("service %s: %w", s.Name, err)
-	}
-	p, err := e.sup.Start(ctx, proc.Cmd{
-		Name: s.Name, Argv: argv, Dir: filepath.Join(e.Spec.Dir, s.Dir), Env: proc.Environ(e.Environ, env),
-		CPUs: cpus, Log: filepath.Join(e.Out, "logs", "service-"+s.Name+".log"),
-	})
-	if err != nil {
-		return fmt.Errorf("starting service %s (%s): %w", s.Name, s.Command, err)
-	}
-	if err := e.waitReady(ctx, p, s.Ready, vars, port, "service "+s.Name); err != nil {
-		return err
-	}
-	if s.Reset == nil {
-		return nil
-	}
-	return e.hook(ctx, "reset of service "+s.Name, *s.Reset, vars)
-}
-
-// servicePins keeps services off the generator's CPUs, which it does not
-// share: it polls them without sleeping.
-func (e *execution) servicePins() proc.CPUs {
-	avail, err := proc.Available()
-	if err != nil {
-		return nil
-	}
-	var rest proc.CPUs
-	for _, c := range avail {
-		if !slices.Contains(e.pins.Load, c) && !slices.Contains(e.pins.Idle, c) {
-			rest = append(rest, c)
-		}
-	}
-	return rest
-}
-
-// hook runs one step of the spec in the spec's folder.
-func (e *execution) hook(ctx context.Context, name string, step spec.Step, vars spec.Vars) error {
-	argv, err := step.Run.Resolve(vars, e.Env)
-	if err != nil {
-		return fmt.Errorf("%s: %w", name, err)
-	}
-	env, err := expandEnv(vars, e.Env, step.Env)
-	if err != nil {
-		return fmt.Errorf("%s: %w", name, err)
-	}
-	err = e.exec(ctx, source.Command{
-		Name: name, Argv: argv, Dir: filepath.Join(e.Spec.Dir, step.Dir), Env: env, Timeout: step.Timeout,
-		Log: filepath.Join(e.Out, "logs", strings.ReplaceAll(name, " ", "-")+".log"),
-	})
-	if err != nil {
-		return fmt.Errorf("%s (%s): %w", name, step.Run, err)
-	}
-	return nil
 }
 
 // removeCopies removes the copies of the block before.

@@ -13,9 +13,18 @@ import (
 	"github.com/tandem-bench/tandem/spec"
 )
 
-// scenario checks, warms up and measures one scenario on all copies of a
-// block, and keeps a trial for each. Its error ends the run.
+// scenario carries out one scenario of a block, with the commands around it.
+// Its error ends the run, but for a hookError.
 func (e *execution) scenario(ctx context.Context, b Block, k int, all []*instance) error {
+	sc := e.Plan.Scenarios[k]
+	return e.around(ctx, spec.ScenarioPart, partVars(b, sc.ID()), sc, func() error {
+		return e.loadScenario(ctx, b, k, all)
+	})
+}
+
+// loadScenario checks, warms up and measures one scenario on all copies of a
+// block, and keeps a trial for each.
+func (e *execution) loadScenario(ctx context.Context, b Block, k int, all []*instance) error {
 	sc := e.Plan.Scenarios[k]
 	instances := e.taking(sc, all)
 	driver, err := load.New(sc, e.loadOptions())
@@ -25,6 +34,7 @@ func (e *execution) scenario(ctx context.Context, b Block, k int, all []*instanc
 	w := &window{execution: e, sc: sc, block: b, driver: driver, instances: instances, index: k}
 	w.report(Checking)
 	answers, check := checkAll(ctx, driver, sc, instances)
+	check = e.verify(ctx, sc, instances, check)
 	if ctx.Err() != nil {
 		return nil
 	}
@@ -44,7 +54,7 @@ func (e *execution) scenario(ctx context.Context, b Block, k int, all []*instanc
 // taking returns the instances of the arms that have the scenario.
 func (e *execution) taking(sc spec.Scenario, all []*instance) []*instance {
 	if sc.Arms == nil {
-		return all
+		return e.unpinned(sc, all)
 	}
 	var some []*instance
 	for _, in := range all {
@@ -54,7 +64,23 @@ func (e *execution) taking(sc spec.Scenario, all []*instance) []*instance {
 			}
 		}
 	}
-	return some
+	return e.unpinned(sc, some)
+}
+
+// unpinned gives the commands of a scenario all CPUs where the spec leaves
+// them to us: beside them the servers and the generator are idle, and a build
+// with -j2 is to have two.
+func (e *execution) unpinned(sc spec.Scenario, all []*instance) []*instance {
+	if sc.Command == nil || e.Spec.Pins.Server != "auto" {
+		return all
+	}
+	free := make([]*instance, len(all))
+	for i, in := range all {
+		c := *in
+		c.target.CPUs = e.avail
+		free[i] = &c
+	}
+	return free
 }
 
 // loadOptions says where the generator runs. It may poll without sleeping
@@ -86,37 +112,51 @@ func (w *window) report(phase Phase) {
 // each target, in the order of the block's first cycle.
 func (w *window) run(ctx context.Context) error {
 	if w.driver.Interleaves() {
-		return w.measure(ctx, w.instances, w.sc.Interleave, w.Plan.Turns(w.block.Index, w.index, len(w.instances)))
+		return w.hooked(ctx, w.instances, w.sc.Interleave, w.Plan.Turns(w.block.Index, w.index, len(w.instances)))
 	}
 	order := make([]int, len(w.instances))
 	w.Plan.Turns(w.block.Index, w.index, len(w.instances))(0, order)
 	for _, k := range order {
 		one := func(_ int, order []int) { order[0] = 0 }
-		if err := w.measure(ctx, w.instances[k:k+1], spec.Windows, one); err != nil || ctx.Err() != nil {
+		if err := w.hooked(ctx, w.instances[k:k+1], spec.Windows, one); err != nil || ctx.Err() != nil {
 			return err
 		}
 	}
 	return nil
 }
 
+// hooked measures with the commands around windows. They run before the
+// connections are opened, so that none of them idles meanwhile.
+func (w *window) hooked(ctx context.Context, instances []*instance, mode spec.Interleave, order func(int, []int)) error {
+	return w.around(ctx, spec.WindowPart, partVars(w.block, w.sc.ID()), w.sc, func() error {
+		return w.measure(ctx, instances, mode, order)
+	})
+}
+
 // measure opens connections to the instances, warms them up, measures, and
 // keeps the trials. Failures of the servers are in the trials; its error is
 // of the generator or of the journal.
 func (w *window) measure(ctx context.Context, instances []*instance, mode spec.Interleave, order func(int, []int)) error {
+	outer := ctx
+	ctx, cancel := w.limitWindow(ctx, len(instances))
+	defer cancel()
 	targets := make([]load.Target, len(instances))
 	for i, in := range instances {
 		targets[i] = in.target
 	}
+	w.report(WarmingUp)
+	if err := w.prime(ctx, targets, order); err != nil || ctx.Err() != nil {
+		return w.generatorFailure(ctx, err)
+	}
 	conns, err := w.driver.Open(ctx, targets)
 	if err != nil {
-		if ctx.Err() != nil {
+		if outer.Err() != nil {
 			return nil
 		}
 		return w.invalid(instances, fmt.Sprintf("opening the connections: %v", err))
 	}
 	defer conns.Close()
 	s := load.Schedule{Mode: mode, Window: w.sc.Window, Turn: w.turn(mode), Order: order, Guard: w.guard()}
-	w.report(WarmingUp)
 	solo, err := w.warmUp(ctx, conns, s)
 	if err != nil || ctx.Err() != nil {
 		return w.generatorFailure(ctx, err)
@@ -145,13 +185,6 @@ func (w *window) measure(ctx context.Context, instances []*instance, mode spec.I
 		}
 	}
 	return nil
-}
-
-func (w *window) generatorFailure(ctx context.Context, err error) error {
-	if ctx.Err() != nil || err == nil {
-		return nil
-	}
-	return fmt.Errorf("scenario %s: the load generator failed: %w", w.sc.ID(), err)
 }
 
 func (w *window) turn(mode spec.Interleave) time.Duration {
@@ -203,7 +236,7 @@ func (w *window) warmUp(ctx context.Context, conns load.Load, s load.Schedule) (
 }
 
 func (w *window) read(instances []*instance) (reading, error) {
-	r := reading{usage: make([]proc.Usage, len(instances))}
+	r := reading{at: w.Now(), usage: make([]proc.Usage, len(instances)), services: w.readServices()}
 	for i, in := range instances {
 		if in.process == nil {
 			continue
@@ -243,7 +276,7 @@ func (w *window) trial(in *instance, s load.Sample, before, after reading, i int
 		Block: w.block.Index, Scenario: w.sc.ID(), Arm: w.Plan.Arms[in.Arm], Copy: in.Index, Slot: in.slot,
 		Started: w.began, Elapsed: s.Elapsed.Seconds(), Turns: s.Turns,
 		Metrics: s.Values(), Interval: s.Interval, Errors: errorCounts(s.Errors),
-		Audit: w.auditOf(s, before, after),
+		Audit: w.auditOf(s, before, after), Services: w.serviceUse(w.Plan.Arms[in.Arm], before, after),
 	}
 	if in.process != nil && w.sc.Command == nil { // a command's metrics are its own processes'
 		addUsage(t.Metrics, s, before.usage[i], after.usage[i])
@@ -286,14 +319,14 @@ func (w *window) judgeTrial(in *instance, s load.Sample, steal float64) string {
 	if s.Invalid != "" {
 		return s.Invalid
 	}
-	if s.OK == 0 && s.Discarded > 0 {
-		return fmt.Sprintf("all %d cycles were disturbed from outside (stolen CPU, or other processes on the generator's CPU): lengthen the window, or run on a quieter machine", s.Cycles)
-	}
-	if s.OK == 0 && w.sc.Exec == nil && w.sc.Command == nil {
+	if s.OK == 0 && s.Discarded == 0 && w.sc.Exec == nil && w.sc.Command == nil {
 		return fmt.Sprintf("no valid response in the whole window%s", firstError(s.Errors))
 	}
 	if total := s.OK + s.Discarded + s.Failed; s.Failed > 0 && float64(s.Failed) > w.sc.Errors*float64(total) {
 		return fmt.Sprintf("%d of %d requests failed%s", s.Failed, total, firstError(s.Errors))
+	}
+	if s.OK == 0 && s.Discarded > 0 {
+		return fmt.Sprintf("all %d cycles were disturbed from outside (stolen CPU, or other processes on the generator's CPU): lengthen the window, or run on a quieter machine", s.Cycles)
 	}
 	if steal > maxSteal {
 		return fmt.Sprintf("%.0f%% of the CPUs' time was stolen by the hypervisor", 100*steal)

@@ -65,9 +65,9 @@ func (d *decoder) arm(name string, v value, root mapping) Arm {
 	shared := d.marks.services
 	m.on("services", func(v value) { a.Services = d.services(v) })
 	m.on("label", func(v value) { a.Label, _ = d.str(v, "text") })
-	m.on("setup", func(v value) { a.Setup = d.steps(v) })
+	m.on("setup", func(v value) { a.Setup = d.steps(v, scopeStep) })
 	if build, ok := m.shared("build", root); ok {
-		a.Build = d.steps(build)
+		a.Build = d.steps(build, scopeStep)
 	}
 	if server, ok := m.shared("server", root); ok {
 		a.Server = d.server(server)
@@ -140,21 +140,23 @@ func (d *decoder) armSource(m mapping, a *Arm) {
 
 const stepsHint = "write build: [npm ci], or one command a line with dashes"
 
-func (d *decoder) steps(v value) []Step {
+func (d *decoder) steps(v value, sc *scope) []Step {
 	var out []Step
 	d.list(v, "a list of commands", stepsHint, func(item value) {
-		if st, ok := d.step(item); ok {
+		if st, ok := d.step(item, sc); ok {
 			out = append(out, st)
 		}
 	})
 	return out
 }
 
+const defaultStepTimeout = 10 * time.Minute
+
 // step decodes a command, or a mapping with the command and more.
-func (d *decoder) step(v value) (Step, bool) {
-	st := Step{Timeout: 10 * time.Minute}
+func (d *decoder) step(v value, sc *scope) (Step, bool) {
+	st := Step{Timeout: defaultStepTimeout}
 	if v.kind != mapKind {
-		c, ok := d.command(v, scopeStep)
+		c, ok := d.command(v, sc)
 		st.Run = c
 		return st, ok
 	}
@@ -163,13 +165,22 @@ func (d *decoder) step(v value) (Step, bool) {
 		return st, false
 	}
 	m, ok := d.object(value{v.node, "of " + v.key}, stepObject)
-	if !ok || !m.require("run", "run: COMMAND says what the step does") {
+	if !ok {
 		return st, false
 	}
-	m.on("run", func(v value) { st.Run, ok = d.command(v, scopeStep) })
+	return d.stepOf(m, sc)
+}
+
+// stepOf decodes a command and what goes with it from a mapping.
+func (d *decoder) stepOf(m mapping, sc *scope) (Step, bool) {
+	st, ok := Step{Timeout: defaultStepTimeout}, false
+	if !m.require("run", "run: COMMAND says what the step does") {
+		return st, false
+	}
+	m.on("run", func(v value) { st.Run, ok = d.command(v, sc) })
 	m.on("dir", func(v value) { st.Dir = d.inTree(v) })
 	m.on("timeout", func(v value) { d.span(v, time.Millisecond, &st.Timeout) })
-	m.on("env", func(v value) { st.Env = d.env(v, scopeStep) })
+	m.on("env", func(v value) { st.Env = d.env(v, sc) })
 	return st, ok
 }
 
@@ -383,15 +394,12 @@ func (d *decoder) service(name string, v value) (Service, bool) {
 		return s, false
 	}
 	m.on("command", func(v value) { s.Command, _ = d.command(v, scopeService) })
+	m.on("setup", func(v value) { s.Setup = d.steps(v, scopeService) })
 	m.on("dir", func(v value) { s.Dir = d.inTree(v) })
 	m.on("env", func(v value) { s.Env = d.env(v, scopeService) })
 	m.on("ready", func(v value) { s.Ready = d.ready(v, scopeService) })
 	m.on("stop", func(v value) { s.Stop = d.stop(v) })
-	m.on("reset", func(v value) {
-		if st, ok := d.step(v); ok {
-			s.Reset = &st
-		}
-	})
+	m.on("reset", func(v value) { s.Reset = d.reset(v) })
 	m.on("port", func(v value) { d.count(v, 1, 65535, &s.Port) })
 	m.on("cpus", func(v value) { s.CPUs = d.cpuList(v, "") })
 	return s, true

@@ -188,8 +188,8 @@ func (d *decoder) process(v value) *Process {
 	m.on("run", func(v value) { p.Run, _ = d.command(v, scopeProcess) })
 	m.on("dir", func(v value) { p.Dir = d.inTree(v) })
 	m.on("env", func(v value) { p.Env = d.env(v, scopeProcess) })
-	m.on("prepare", func(v value) { p.Prepare = d.hook(v) })
-	m.on("cleanup", func(v value) { p.Cleanup = d.hook(v) })
+	m.on("prepare", func(v value) { p.Prepare = d.around(v) })
+	m.on("cleanup", func(v value) { p.Cleanup = d.around(v) })
 	m.on("stdin", func(v value) { p.Stdin = d.file(v, "a file") })
 	m.on("exit", func(v value) { d.count(v, 0, 255, &p.Exit) })
 	m.on("compare", func(v value) { p.Compare, _ = d.boolean(v) })
@@ -197,8 +197,9 @@ func (d *decoder) process(v value) *Process {
 	return p
 }
 
-func (d *decoder) hook(v value) *Step {
-	st, ok := d.step(v)
+// around decodes a command that runs around each sample.
+func (d *decoder) around(v value) *Step {
+	st, ok := d.step(v, scopeProcess)
 	if !ok {
 		return nil
 	}

@@ -56,6 +56,8 @@ func (d *decoder) root(n *node) *Spec {
 	m.on("services", func(v value) { s.Services = d.services(v) })
 	d.arms(m, s)
 	d.marks.services = append(d.marks.services, d.marks.armServices...)
+	m.on("before", func(v value) { s.Before = d.hooks(v) })
+	m.on("after", func(v value) { s.After = d.hooks(v) })
 	m.on("pins", func(v value) { d.pins(v, &s.Pins) })
 	m.on("generator", func(v value) { d.generator(v, &s.Generator) })
 	m.on("limits", func(v value) { s.Limits = d.limits(v) })

@@ -162,6 +162,7 @@ func (d *decoder) point(name string, key *node, m mapping, s *Spec) Scenario {
 		m.on("command", func(v value) { sc.Command = d.process(v) })
 	}
 	d.common(m, &sc, s)
+	d.checkHooked(m, &sc)
 	if sc.Judge == nil {
 		sc.Judge = d.defaultJudge(&sc, s)
 	}
@@ -171,6 +172,10 @@ func (d *decoder) point(name string, key *node, m mapping, s *Spec) Scenario {
 // common decodes what scenarios of all kinds have.
 func (d *decoder) common(m mapping, sc *Scenario, s *Spec) {
 	m.on("expect", func(v value) { sc.Expect = d.expect(v) })
+	m.on("verify", func(v value) { sc.Verify = d.verify(v) })
+	m.on("before", func(v value) { sc.Before = d.someSteps(v, scopeWindow) })
+	m.on("after", func(v value) { sc.After = d.someSteps(v, scopeWindow) })
+	m.on("prime", func(v value) { sc.Prime = d.prime(v) })
 	m.on("control", func(v value) { sc.Control, _ = d.boolean(v) })
 	m.on("judge", func(v value) { sc.Judge = d.metricNames(v) })
 	m.on("errors", func(v value) { sc.Errors, _ = d.number(v, 0, 1) })

@@ -64,6 +64,7 @@ type levelUse struct {
 type axisUse struct {
 	axis     string
 	number   bool // it is compared with a number
+	json     bool // it is compared with a value of the body
 	at, size int
 }
 
@@ -110,11 +111,15 @@ func CompileGate(source string) (*Gate, error) {
 	return &Gate{Source: source, program: p, uses: c.uses}, nil
 }
 
-// CompileExpect compiles a response check.
+// CompileExpect compiles a response check. It knows no matrix: Parse has put
+// the values of a scenario's point in the place of its axes.
 func CompileExpect(source string) (*Expect, error) {
 	c := checkExpr(source, expectLanguage)
 	if len(c.problems) > 0 {
 		return nil, c.problems[0]
+	}
+	if len(c.uses.axes) > 0 {
+		return nil, fmt.Errorf("matrix.%s is known only in the scenarios of a spec", c.uses.axes[0].axis)
 	}
 	p, err := compileExpr(source, expectVars{}, c)
 	if err != nil {
@@ -347,6 +352,9 @@ func (d *decoder) expect(v value) *Expect {
 	c := checkExpr(src, expectLanguage)
 	if !d.exprProblems(v, c.problems) {
 		return nil
+	}
+	if len(c.uses.axes) > 0 {
+		return d.expectAt(v, src, c.uses.axes)
 	}
 	p, err := compileExpr(src, expectVars{}, c)
 	if err != nil {

@@ -69,8 +69,8 @@ var (
 		example: "worse > 0.05",
 	}
 	expectLanguage = &exprLanguage{
-		names:   map[string]exprType{"status": numberExpr, "body": textExpr, "headers": mapExpr, "json": jsonExpr},
-		order:   []string{"status", "body", "headers", "json"},
+		names:   map[string]exprType{"status": numberExpr, "body": textExpr, "headers": mapExpr, "json": jsonExpr, "matrix": mapExpr},
+		order:   []string{"status", "body", "headers", "json", "matrix"},
 		calls:   map[string]exprType{"len": numberExpr, "lower": textExpr, "upper": textExpr, "trim": textExpr},
 		example: "status == 200",
 	}

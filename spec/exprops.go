@@ -24,6 +24,17 @@ func (c *exprChecker) axisIsNumber(n ast.Node) {
 	}
 }
 
+// axisIsJSON notes that the axis at a node is compared with a value of the
+// body, which may be a number or text.
+func (c *exprChecker) axisIsJSON(n ast.Node) {
+	from, _ := c.extent(n)
+	for i := range c.uses.axes {
+		if c.uses.axes[i].at == from {
+			c.uses.axes[i].json = true
+		}
+	}
+}
+
 // number checks that a node is a number.
 func (c *exprChecker) number(n ast.Node, op string) {
 	switch t := c.node(n); t {
@@ -151,6 +162,10 @@ func (c *exprChecker) equality(n *ast.BinaryNode) {
 	}
 	l, r := c.node(n.Left), c.node(n.Right)
 	switch {
+	case l == axisExpr && r == jsonExpr:
+		c.axisIsJSON(n.Left)
+	case l == jsonExpr && r == axisExpr:
+		c.axisIsJSON(n.Right)
 	case l == anyExpr || r == anyExpr || l == jsonExpr && scalarType(r) || r == jsonExpr && scalarType(l):
 	case l == axisExpr && r == numberExpr:
 		c.axisIsNumber(n.Left)

@@ -16,7 +16,16 @@ import (
 // them.
 func (s *Spec) Harness() []string {
 	h := harness{dir: s.Dir}
+	for _, part := range []Part{RunPart, BlockPart, ScenarioPart, WindowPart} {
+		h.steps(s.Before.Of(part))
+		h.steps(s.After.Of(part))
+	}
 	for _, sc := range s.Scenarios {
+		h.steps(sc.Before)
+		h.steps(sc.After)
+		for _, v := range sc.Verify {
+			h.step(v.Run)
+		}
 		switch {
 		case sc.HTTP != nil:
 			h.file(sc.HTTP.BodyFile)
@@ -60,11 +69,20 @@ func (h *harness) file(path string) {
 
 func (h *harness) services(all []Service) {
 	for _, s := range all {
+		h.steps(s.Setup)
 		h.command(s.Command)
-		h.step(s.Reset)
+		if s.Reset != nil {
+			h.steps(s.Reset.Steps)
+		}
 		if s.Ready.Exec != nil {
 			h.command(*s.Ready.Exec)
 		}
+	}
+}
+
+func (h *harness) steps(all []Step) {
+	for i := range all {
+		h.step(&all[i])
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 // same; a test holds the two together.
 var (
 	rootObject = &object{"bench.yaml", []string{
-		"version", "name", "arms", "baseline", "env", "build", "services", "server", "pins", "generator", "limits", "plan",
+		"version", "name", "arms", "baseline", "env", "build", "services", "server", "before", "after", "pins", "generator", "limits", "plan",
 		"matrix", "defaults", "scenarios", "judge", "alpha", "margin", "thresholds", "policy", "report", "versions", "profiles",
 	}}
 	armObject       = &object{"arm", []string{"git", "repo", "merge_base", "dir", "label", "setup", "build", "server", "env", "services"}}
@@ -20,16 +20,21 @@ var (
 	serverObject    = &object{"server", []string{"command", "dir", "env", "ready", "stop"}}
 	readyObject     = &object{"ready", []string{"http", "tcp", "log", "exec", "timeout"}}
 	stopObject      = &object{"stop", []string{"signal", "timeout"}}
-	serviceObject   = &object{"service", []string{"command", "dir", "env", "ready", "stop", "reset", "port", "cpus"}}
+	serviceObject   = &object{"service", []string{"command", "setup", "dir", "env", "ready", "stop", "reset", "port", "cpus"}}
+	resetObject     = &object{"reset", []string{"run", "before", "dir", "timeout", "env"}}
+	hooksObject     = &object{"hooks", []string{"run", "block", "scenario", "window"}}
 	pinsObject      = &object{"pins", []string{"server", "load", "require"}}
 	generatorObject = &object{"generator", []string{"cpus"}}
 	limitsObject    = &object{"limits", []string{"memory", "nofile", "processes"}}
 	planObject      = &object{"plan", []string{"blocks", "window", "warmup", "turn", "interleave", "copies", "budget", "seed"}}
 	blocksObject    = &object{"blocks", []string{"min", "max"}}
 	scenarioObject  = &object{"scenario", []string{
-		"matrix", "http", "ws", "exec", "command", "expect", "control", "judge", "errors", "window", "warmup", "interleave", "arms",
+		"matrix", "http", "ws", "exec", "command", "expect", "verify", "before", "after", "prime", "control", "judge", "errors",
+		"window", "warmup", "interleave", "arms",
 	}}
-	httpObject = &object{"http", []string{
+	verifyObject = &object{"verify", []string{"run", "dir", "env", "method", "path", "headers", "body", "expect", "changes", "timeout"}}
+	primeObject  = &object{"prime", []string{"time", "connections"}}
+	httpObject   = &object{"http", []string{
 		"method", "path", "url", "headers", "body", "connections", "pipeline", "pipeline_mode", "keepalive", "timeout", "think",
 		"rate", "pacer", "version", "tls", "sign", "data", "requests", "vars",
 	}}
@@ -76,6 +81,7 @@ var homes = []home{
 	{execObject, "a scenario's exec"},
 	{limitsObject, "limits"},
 	{stepObject, "a step of build"},
+	{verifyObject, "a scenario's verify"},
 	{reportObject, "report"},
 }
 

@@ -19,18 +19,22 @@ type scope struct {
 
 var (
 	scopeNow      = &scope{where: "a value that is read with the spec", now: true}
-	scopeStep     = &scope{where: "a build step", names: []string{"arm"}, deps: true}
-	scopeArmEnv   = &scope{where: "the environment of an arm", names: []string{"arm"}, deps: true}
+	scopeStep     = &scope{where: "a build step", names: []string{"arm"}}
+	scopeArmEnv   = &scope{where: "the environment of an arm", names: []string{"arm"}}
 	scopeProbe    = &scope{where: "a version probe", names: []string{"arm"}}
-	scopeService  = &scope{where: "a service", names: []string{"port", "host", "url"}, deps: true}
+	scopeService  = &scope{where: "a service", names: []string{"port", "host", "url", "data"}, deps: true}
 	scopeServer   = &scope{where: "a server", names: []string{"port", "host", "url", "arm", "copy", "cpu"}, deps: true}
 	scopeScenario = &scope{where: "a scenario", names: []string{"port", "host", "url", "arm", "copy", "cpu", "window", "connections"}, deps: true}
 	scopeTool     = &scope{where: "a load tool's command", names: append([]string{"request"}, scopeScenario.names...), deps: true}
 	scopeProcess  = &scope{where: "a command scenario", names: []string{"arm", "copy", "cpu", "window"}, deps: true}
+	scopeVerify   = &scope{where: "a verification", names: []string{"port", "host", "url", "arm", "copy", "cpu"}, deps: true}
+	scopeRun      = &scope{where: "a command around the run", deps: true}
+	scopeBlock    = &scope{where: "a command around a block", names: []string{"block"}, deps: true}
+	scopeWindow   = &scope{where: "a command around a scenario or a window", names: []string{"block", "scenario"}, deps: true}
 )
 
 // allNames are the names that some place knows, for hints.
-var allNames = scopeTool.names
+var allNames = slices.Concat(scopeTool.names, []string{"data"}, scopeWindow.names)
 
 // template reads text whose references the run resolves. References to the
 // matrix are resolved here.
@@ -106,6 +110,8 @@ func (d *decoder) knownRef(v value, p part, sc *scope) bool {
 	}
 	if svc, ok := strings.CutPrefix(p.name, "services."); ok && sc.deps {
 		return d.knownService(svc, p, fail)
+	} else if ok && (sc == scopeStep || sc == scopeArmEnv) {
+		return fail("name it in the env of server, or of a scenario's command", "%s is not known in %s: services start after the builds", p.text, sc.where)
 	}
 	if known, ok := d.knownRequestRef(p, sc, fail); known {
 		return ok

@@ -110,6 +110,8 @@ var beyondSchema = map[string]string{
 	"scenario-expect-command": "may come from defaults",
 	"scenario-no-driver":      "the driver may come from defaults",
 	"profiles-removes-all":    "what a profile comes to",
+	"verify-path":             "depends on the kind of the scenario",
+	"prime-exec":              "may come from defaults",
 	"key-twice":               "YAML readers drop one of the two",
 	"scenario-twice":          "YAML readers drop one of the two",
 }
@@ -261,7 +263,7 @@ func TestSchemaKeys(t *testing.T) {
 		"": rootObject, "armPart": armObject, "step": stepObject, "serverPart": serverObject, "ready": readyObject, "stop": stopObject,
 		"servicePart": serviceObject, "pins": pinsObject, "generator": generatorObject, "limits": limitsObject, "plan": planObject,
 		"blocks": blocksObject, "scenario": scenarioObject, "scenarioPart": scenarioObject, "http": httpObject, "body": bodyObject,
-		"request": requestObject, "pacerPart": pacerObject, "tls": tlsObject, "signPart": signObject, "ws": wsObject, "execPart": execObject,
+		"request": requestObject, "reset": resetObject, "hooks": hooksObject, "verifyPart": verifyObject, "prime": primeObject, "pacerPart": pacerObject, "tls": tlsObject, "signPart": signObject, "ws": wsObject, "execPart": execObject,
 		"extract": extractObject, "processPart": processObject, "threshold": thresholdObject, "policy": policyObject, "report": reportObject,
 	} {
 		def, ok := defs[name].(map[string]any)

@@ -24,6 +24,8 @@ type Spec struct {
 	Baseline   string      `json:"baseline"` // name of the baseline arm
 	Arms       []Arm       `json:"arms"`     // in file order
 	Services   []Service   `json:"services,omitempty"`
+	Before     Hooks       `json:"before,omitzero"` // commands before the parts of the run
+	After      Hooks       `json:"after,omitzero"`
 	Pins       Pins        `json:"pins"`
 	Generator  Generator   `json:"generator"`
 	Plan       Plan        `json:"plan"`
@@ -68,6 +70,25 @@ type Step struct {
 	Env     map[string]Template `json:"env,omitempty"`
 }
 
+// Hooks are commands around the parts of a run. They run in the spec's
+// folder, on any CPU, while nothing is loaded.
+type Hooks struct {
+	Run      []Step `json:"run,omitempty"`
+	Block    []Step `json:"block,omitempty"`
+	Scenario []Step `json:"scenario,omitempty"` // in each block
+	Window   []Step `json:"window,omitempty"`   // around the warm-up and the measuring of all copies that share a window
+}
+
+// Part is a part of a run: a block of it, a scenario in a block, a window.
+type Part string
+
+const (
+	RunPart      Part = "run"
+	BlockPart    Part = "block"
+	ScenarioPart Part = "scenario"
+	WindowPart   Part = "window"
+)
+
 // Server says how one copy of an arm is started, known to be ready, and stopped.
 type Server struct {
 	Command Command             `json:"command"`
@@ -95,14 +116,21 @@ type Stop struct {
 // Service is a helper process, such as a database.
 type Service struct {
 	Name    string              `json:"name"`
+	Setup   []Step              `json:"setup,omitempty"` // before its start
 	Command Command             `json:"command"`
 	Dir     string              `json:"dir,omitempty"`
 	Env     map[string]Template `json:"env,omitempty"`
 	Ready   Ready               `json:"ready"`
 	Stop    Stop                `json:"stop"`
-	Reset   *Step               `json:"reset,omitempty"`
+	Reset   *Reset              `json:"reset,omitempty"`
 	Port    int                 `json:"port,omitempty"` // 0: a free one, as ${port}
 	CPUs    string              `json:"cpus,omitempty"`
+}
+
+// Reset puts a service back into its first state.
+type Reset struct {
+	Steps  []Step `json:"steps"`
+	Before Part   `json:"before"` // each part of this kind; RunPart: once, when the service is ready
 }
 
 // Pins says on which CPUs servers and the generator run: "auto", "none" or
@@ -163,6 +191,10 @@ type Scenario struct {
 	Command *Process `json:"command,omitempty"`
 
 	Expect     *Expect       `json:"expect,omitempty"` // what a valid response satisfies
+	Verify     []Verify      `json:"verify,omitempty"` // what every copy must pass before it is first loaded
+	Before     []Step        `json:"before,omitempty"` // commands before this scenario in each block
+	After      []Step        `json:"after,omitempty"`
+	Prime      *Prime        `json:"prime,omitempty"` // load before the first warm-up of the scenario in a block
 	Control    bool          `json:"control,omitempty"`
 	Judge      []string      `json:"judge,omitempty"`  // nil: the spec's
 	Errors     float64       `json:"errors,omitempty"` // share of requests that may fail before a trial is invalid
@@ -187,6 +219,26 @@ func (s Scenario) ID() string {
 		}
 	}
 	return id
+}
+
+// Verify is a check of every copy: a command, which ends with status 0 where
+// the copy is right, or a request. What a request leaves open is as in the
+// scenario's own.
+type Verify struct {
+	Run     *Step         `json:"run,omitempty"`
+	Method  string        `json:"method,omitempty"`
+	Path    Template      `json:"path,omitempty"`
+	Headers []Header      `json:"headers,omitempty"`
+	Body    Template      `json:"body,omitempty"`
+	Expect  *Expect       `json:"expect,omitempty"`  // nil: any status from 200 to 399
+	Changes []string      `json:"changes,omitempty"` // headers that get another value in time, such as date
+	Timeout time.Duration `json:"timeout,omitempty"` // of a request, with its repetitions
+}
+
+// Prime is load that is not measured, by fewer connections than the warm-up.
+type Prime struct {
+	Time        time.Duration `json:"time"`
+	Connections int           `json:"connections"`
 }
 
 // HTTP is an HTTP scenario: closed loop over Connections, or open loop at

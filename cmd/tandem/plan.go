@@ -55,6 +55,8 @@ and the smallest change that the plan finds at a given noise.`,
 type planView struct {
 	Name      string         `json:"name"`
 	Seed      uint64         `json:"seed"`
+	Services  []string       `json:"services,omitempty"` // in the order of their starts
+	Hooks     []string       `json:"hooks,omitempty"`    // commands around the run and its parts
 	Arms      []armView      `json:"arms"`
 	Copies    int            `json:"copies"`
 	Blocks    spec.Blocks    `json:"blocks"`
@@ -103,6 +105,10 @@ func viewPlan(s *spec.Spec, p *runner.Plan) planView {
 		Looks:   looks(p),
 		Seconds: secondsView{Block: block.Seconds(), Least: least.Seconds(), Most: most.Seconds(), Budget: s.Plan.Budget.Seconds()},
 	}
+	for _, svc := range s.Services {
+		v.Services = append(v.Services, svc.Name+": "+svc.Command.String())
+	}
+	v.Hooks = viewHooks(s)
 	for _, name := range p.Arms {
 		for _, arm := range s.Arms {
 			if arm.Name == name {
@@ -157,6 +163,26 @@ func viewArm(s *spec.Spec, arm spec.Arm) armView {
 	return v
 }
 
+// viewHooks lists the commands around the run and its parts.
+func viewHooks(s *spec.Spec) []string {
+	var out []string
+	add := func(what string, steps []spec.Step) {
+		for _, st := range steps {
+			out = append(out, what+": "+st.Run.String())
+		}
+	}
+	for _, part := range []spec.Part{spec.RunPart, spec.BlockPart, spec.ScenarioPart, spec.WindowPart} {
+		for _, svc := range s.Services {
+			if svc.Reset != nil && svc.Reset.Before == part {
+				add(fmt.Sprintf("before the %s, reset of %s", part, svc.Name), svc.Reset.Steps)
+			}
+		}
+		add(fmt.Sprintf("before the %s", part), s.Before.Of(part))
+		add(fmt.Sprintf("after the %s", part), s.After.Of(part))
+	}
+	return out
+}
+
 func describeLoad(sc spec.Scenario) string {
 	switch {
 	case sc.HTTP != nil && sc.HTTP.Rate > 0:
@@ -193,6 +219,12 @@ func (a *app) printPlan(s *spec.Spec, p *runner.Plan, asJSON bool) error {
 		if arm.Server != "" {
 			fmt.Fprintf(&b, "    server  %s\n", arm.Server)
 		}
+	}
+	for _, svc := range v.Services {
+		fmt.Fprintf(&b, "service %s\n", svc)
+	}
+	for _, h := range v.Hooks {
+		fmt.Fprintf(&b, "%s\n", h)
 	}
 	b.WriteString("\n")
 	for _, sc := range v.Scenarios {

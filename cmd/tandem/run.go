@@ -83,7 +83,7 @@ workflow, too, so that GitHub's approval of fork runs is still needed.`,
 	fl.StringVar(&f.resume, "resume", "", "go on with the run of this ID after it was cut off")
 	fl.BoolVar(&f.same, "same", false, "put the baseline in the place of every candidate: nothing may be marked")
 	fl.BoolVar(&f.dryRun, "dry-run", false, "print the plan and run nothing")
-	fl.DurationVar(&f.deadline, "deadline", 0, "end between blocks, with a report, before this much time is over")
+	fl.DurationVar(&f.deadline, "deadline", 0, "end with a report before this much time is over: between blocks, or in one that hangs")
 	fl.StringVar(&f.format, "format", "text", "what to print: "+strings.Join(report.Formats(), ", "))
 	fl.StringVar(&f.shard, "shard", "", "measure part K of N of the scenarios, as K/N, for tandem merge")
 	fl.Uint64Var(&f.seed, "seed", 0, "seed of every random order (default: the spec's, or a random one)")
@@ -206,7 +206,7 @@ func (a *app) measure(ctx context.Context, s *spec.Spec, plan *runner.Plan, f ru
 	o := runner.Options{
 		Spec: s, Plan: plan, Env: a.env, Environ: a.environ,
 		ID: id, Out: out, Cache: filepath.Join(state, "cache"), Work: source.WorkParent(a.env), Tool: version(),
-		Filter: f.scenarios, Shard: plan.Shard.String(), Same: f.same, Resume: resumed, Origin: origin,
+		Filter: f.scenarios, Shard: plan.Shard.String(), Same: f.same || resumed != nil && resumed.Header.Same, Resume: resumed, Origin: origin,
 		Looks: looks(plan), Progress: bar.update, Now: a.now,
 	}
 	if plan.Shard.N == 0 {
@@ -220,6 +220,9 @@ func (a *app) measure(ctx context.Context, s *spec.Spec, plan *runner.Plan, f ru
 	if run == nil {
 		if ctx.Err() != nil {
 			return &exitError{exitInterrupted, errors.New("interrupted before anything was measured")}
+		}
+		if refused := new(runner.ResumeError); errors.As(runErr, &refused) {
+			return &exitError{exitUsage, runErr}
 		}
 		return notMeasured(runErr)
 	}

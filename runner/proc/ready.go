@@ -260,6 +260,10 @@ func (w *waiter) tryHTTP(ctx context.Context) error {
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 	resp, err := client.Do(req)
+	var told *url.Error // names the URL, as the message around it does
+	if errors.As(err, &told) {
+		err = told.Err
+	}
 	if err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ package source
 
 import (
 	"os"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -26,4 +27,10 @@ func setLinkTime(path string, t time.Time) error {
 		return &os.PathError{Op: "utimensat", Path: path, Err: err}
 	}
 	return nil
+}
+
+// ownedByUs reports whether a file belongs to the user of this process.
+func ownedByUs(info os.FileInfo) bool {
+	st, ok := info.Sys().(*syscall.Stat_t)
+	return ok && int(st.Uid) == os.Getuid()
 }

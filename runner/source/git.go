@@ -61,7 +61,7 @@ func (g git) raw(ctx context.Context, vars []string, args ...string) (string, er
 		return "", ctx.Err()
 	}
 	if err != nil {
-		return "", &gitError{Verb: args[0], Dir: g.dir, Said: gitSaid(stderr.String()), Err: err}
+		return "", &gitError{Verb: gitVerb(args), Dir: g.dir, Said: gitSaid(stderr.String()), Err: err}
 	}
 	return stdout.String(), nil
 }
@@ -83,6 +83,14 @@ func (e *gitError) Error() string {
 }
 
 func (e *gitError) Unwrap() error { return e.Err }
+
+// gitVerb is the command of git's arguments, behind its own options.
+func gitVerb(args []string) string {
+	for len(args) > 2 && args[0] == "-c" {
+		args = args[2:]
+	}
+	return args[0]
+}
 
 // gitSaid is what matters of git's standard error: its fatal and error lines,
 // or else its last line.
