@@ -38,6 +38,7 @@ func TestScripts(t *testing.T) {
 			"exits":     exits,
 			"job":       runJob,
 			"gitlabjob": runGitLabJob,
+			"nothing":   nothingLeft,
 		},
 		Setup: func(e *testscript.Env) error {
 			// Each script's servers carry its folder in their arguments.
@@ -122,6 +123,19 @@ func noProcess(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Logf("left: %d %s", pid, bytes.ReplaceAll(line, []byte{0}, []byte{' '}))
 	}
 	ts.Fatalf("%d processes are left", len(left))
+}
+
+// nothingLeft asserts that a run left no process and no folder to work in.
+func nothingLeft(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 || args[0] != "left" {
+		ts.Fatalf("usage: nothing left")
+	}
+	noProcess(ts, false, []string{ts.Getenv("MARK")})
+	folders, err := filepath.Glob(filepath.Join(ts.Getenv("XDG_CACHE_HOME"), "tandem", "work", "w[0-9][0-9]"))
+	ts.Check(err)
+	if len(folders) > 0 {
+		ts.Fatalf("folders are left: %v", folders)
+	}
 }
 
 // signalCommand sends a signal to one process of a program whose arguments

@@ -7,7 +7,9 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"os/exec"
 	"os/signal"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -25,10 +27,24 @@ func serve(args []string) int {
 	die := f.Bool("die", false, "say so and exit with status 7 at once")
 	body := f.String("body", "hello", "body of every answer")
 	lacks := f.String("lacks", "", "a path that answers 404")
+	stallAfter := f.Int64("stall-after", -1, "answer no more after this many requests")
+	cutAfter := f.Int64("cut-after", -1, "close the connection in place of an answer after this many requests")
+	leak := f.Int("leak", 0, "keep this many bytes more with each request")
+	delay := f.Duration("delay", 0, "answer this late")
+	daemon := f.Bool("daemon", false, "leave a daemon behind that left our process group and session")
 	stubborn := f.Bool("stubborn", false, "ignore every signal that can be ignored")
+	get := f.String("get", "", "send a request to this URL, and do nothing else")
 	f.String("mark", "", "ignored: tells the processes of a script apart")
 	f.Parse(args)
 	switch {
+	case *get != "":
+		resp, err := http.Get(*get)
+		if err != nil {
+			fmt.Println(err)
+			return 1
+		}
+		resp.Body.Close()
+		return 0
 	case *die:
 		fmt.Println("cannot open the frobnicator")
 		return 7
@@ -36,10 +52,17 @@ func serve(args []string) int {
 		fmt.Println("thinking")
 		time.Sleep(time.Hour)
 	}
+	if *daemon {
+		if err := daemonise(f.Lookup("mark").Value.String()); err != nil {
+			fmt.Println(err)
+			return 1
+		}
+	}
 	if *stubborn {
 		signal.Ignore(syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
 	}
 	var n atomic.Int64
+	var kept leaked
 	handler := func(w http.ResponseWriter, r *http.Request) {
 		count := n.Add(1)
 		switch {
@@ -52,7 +75,14 @@ func serve(args []string) int {
 		case *failAfter >= 0 && count > *failAfter:
 			http.Error(w, "overloaded", http.StatusInternalServerError)
 			return
+		case *stallAfter >= 0 && count > *stallAfter:
+			<-r.Context().Done()
+			return
+		case *cutAfter >= 0 && count > *cutAfter:
+			panic(http.ErrAbortHandler)
 		}
+		kept.keep(*leak)
+		time.Sleep(*delay)
 		for end := time.Now().Add(*spin); time.Now().Before(end); {
 		}
 		io.Copy(io.Discard, r.Body)
@@ -66,4 +96,30 @@ func serve(args []string) int {
 	fmt.Println("listening")
 	fmt.Println(http.Serve(l, http.HandlerFunc(handler)))
 	return 1
+}
+
+// leaked is memory that is never given back.
+type leaked struct {
+	mu  sync.Mutex
+	all [][]byte
+}
+
+func (l *leaked) keep(bytes int) {
+	if bytes == 0 {
+		return
+	}
+	b := make([]byte, bytes)
+	for i := 0; i < len(b); i += 4096 {
+		b[i] = 1 // a page counts once it is written to
+	}
+	l.mu.Lock()
+	l.all = append(l.all, b)
+	l.mu.Unlock()
+}
+
+// daemonise starts what a daemon does: a process in a session of its own,
+// whose parent has ended.
+func daemonise(mark string) error {
+	cmd := exec.Command("sh", "-c", "setsid sh -c 'sleep 300; : "+mark+"' >/dev/null 2>&1 </dev/null & exit 0")
+	return cmd.Run()
 }
