@@ -87,9 +87,8 @@ type Row struct {
 	Reason     string // for the verdicts that need one
 	MoreBlocks int    // estimated further blocks that would settle an unsure row; 0: unknown or none
 	Warnings   []string
-	limited    bool    // the generator was the limit: a ratio near one says nothing
-	tested     Verdict // the verdict before any gate
-	undecided  bool    // a gate of the row could not be evaluated
+	limited    bool // the generator was the limit: a ratio near one says nothing
+	undecided  bool // a gate of the row could not be evaluated
 }
 
 // Side is one arm's part of a row.

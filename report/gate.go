@@ -16,9 +16,6 @@ import (
 // sample or a number that is not finite makes the row failed.
 func (a *Analysis) applyGates() {
 	a.Gates = nil
-	for k := range a.Rows {
-		a.Rows[k].tested = a.Rows[k].Verdict
-	}
 	for i := range a.Spec.Thresholds {
 		t := &a.Spec.Thresholds[i]
 		for k := range a.Rows {

@@ -8,68 +8,64 @@ import (
 	"github.com/tandem-bench/tandem/spec"
 )
 
-// maxAnnotations is how many annotations of one kind GitHub shows for a step.
+// maxAnnotations is how many annotations a run may make, of all kinds. GitHub
+// shows ten of a kind for a step and fifty for a job: those of other tools
+// need room, too, and nobody reads more.
 const maxAnnotations = 10
 
 // writeGitHub writes workflow commands, which GitHub shows beside the spec's
 // lines: an error for each failed gate, a warning for each that warned and
 // for what qualifies the run.
 func writeGitHub(w io.Writer, a *Analysis, _ RenderOptions) error {
-	g := &githubWriter{w: w, file: a.Spec.Path, count: map[string]int{}}
-	if a.Partial != "" {
-		g.say("warning", 0, "partial run", a.Partial)
+	all := a.annotations()
+	over := 0
+	if len(all) > maxAnnotations {
+		over = len(all) - (maxAnnotations - 1) // one is kept to say so
+		all = all[:maxAnnotations-1]
 	}
-	for _, level := range []spec.Action{spec.Fail, spec.Warn} {
-		kind := "error"
-		if level == spec.Warn {
-			kind = "warning"
+	if over > 0 {
+		all = append(all, annotation{"warning", 0, "benchmark", fmt.Sprintf("%d more, which the report lists", over)})
+	}
+	for _, x := range all {
+		props := "title=" + property(x.title)
+		if x.line > 0 && a.Spec.Path != "" {
+			props = fmt.Sprintf("file=%s,line=%d,%s", property(a.Spec.Path), x.line, props)
 		}
+		if _, err := fmt.Fprintf(w, "::%s %s::%s\n", x.kind, props, workflowData(x.message)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+type annotation struct {
+	kind    string
+	line    int // of the spec; 0: none
+	title   string
+	message string
+}
+
+// annotations lists all that there is to say, what matters most first.
+func (a *Analysis) annotations() []annotation {
+	var out []annotation
+	add := func(level spec.Action, kind string) {
 		for _, group := range a.gateGroups() {
-			for _, r := range group.rest {
-				if r.Level == level {
-					g.say(kind, r.Line, "benchmark "+string(level)+": "+r.Scenario, a.gateText(r))
+			for _, g := range group.rest {
+				if g.Level == level {
+					out = append(out, annotation{kind, g.Line, "benchmark " + string(level) + ": " + g.Scenario, a.gateText(g)})
 				}
 			}
 		}
 	}
-	for _, warning := range a.allWarnings() {
-		g.say("warning", 0, "benchmark", warning)
+	add(spec.Fail, "error")
+	if a.Partial != "" {
+		out = append(out, annotation{"warning", 0, "partial run", a.Partial})
 	}
-	g.rest()
-	return g.err
-}
-
-type githubWriter struct {
-	w     io.Writer
-	file  string
-	count map[string]int
-	err   error
-}
-
-func (g *githubWriter) say(kind string, line int, title, message string) {
-	if g.count[kind]++; g.count[kind] >= maxAnnotations {
-		return // one is kept for the number of those that are not shown
+	add(spec.Warn, "warning")
+	for _, w := range a.allWarnings() {
+		out = append(out, annotation{"warning", 0, "benchmark", w})
 	}
-	g.write(kind, line, title, message)
-}
-
-// rest says how many annotations of each kind were left out.
-func (g *githubWriter) rest() {
-	for _, kind := range sortedKeys(g.count) {
-		if over := g.count[kind] - (maxAnnotations - 1); over > 0 {
-			g.write(kind, 0, "benchmark", fmt.Sprintf("%d more, which the report lists", over))
-		}
-	}
-}
-
-func (g *githubWriter) write(kind string, line int, title, message string) {
-	props := "title=" + property(title)
-	if line > 0 && g.file != "" {
-		props = fmt.Sprintf("file=%s,line=%d,%s", property(g.file), line, props)
-	}
-	if _, err := fmt.Fprintf(g.w, "::%s %s::%s\n", kind, props, workflowData(message)); err != nil && g.err == nil {
-		g.err = err
-	}
+	return out
 }
 
 // workflowData and property escape as GitHub's runner unescapes them, so that

@@ -409,6 +409,9 @@ func fromResultRow(r resultRow) Row {
 	if r.Verdict != nil {
 		out.Verdict = *r.Verdict
 	}
+	if math.IsNaN(out.Confidence) {
+		out.Confidence = 0 // of no interval
+	}
 	// An infinite noise is written as null: a row with a verdict of the test
 	// has a noise, be it infinite.
 	if out.Judged && out.Verdict.measured() && math.IsNaN(out.Noise) {

@@ -283,6 +283,10 @@ func (m *markdown) fold(summary string, body func()) {
 // not keep GitHub from linking mentions and issues.
 const special = "@#<>&|`\\\"*_[]()~!$"
 
+// EscapeMarkdown makes a text from outside mean only itself in a comment or a
+// summary, on one line.
+func EscapeMarkdown(s string) string { return escape(s) }
+
 // escape makes a text from outside mean only itself in markdown: no markup,
 // mention, reference, link, emoji or HTML.
 func escape(s string) string {

@@ -8,29 +8,91 @@ import (
 	"github.com/tandem-bench/tandem/spec"
 )
 
-// Regate draws the gates again by the thresholds and policies of another
-// spec, which is trusted where the result is not. The verdicts stay, since
-// they belong to the run. A row that the spec asks for and the result lacks is
-// added, as removed or failed, so that leaving it out cannot pass.
+// Regate judges a result again by another spec, which is trusted where the
+// result is not: [ReadResult] or [ReadUntrusted] first, then Regate, then any
+// format. Only the figures count. Verdicts, marks, gates and the outcome that
+// the result came with are dropped and drawn again, from its ratios, intervals
+// and noise, by the margin, thresholds and policies of s; what it says of
+// itself can only make it weaker. A row that the spec asks for and the result
+// lacks is added, as removed or failed, so that leaving it out cannot pass.
+//
+// The noise is that of the run: it takes trials to compute it anew, which is
+// what [Analyze] does with a journal.
 func (a *Analysis) Regate(s *spec.Spec) {
+	known := byID(s)
 	for i := range a.Rows {
-		r := &a.Rows[i]
-		if r.undecided {
-			r.Verdict, r.Reason, r.undecided = r.tested, "", false
+		if r := &a.Rows[i]; r.Judged {
+			// Which way is worse is the trusted spec's to say, where it knows
+			// the metric.
+			if m := metricOf(r.Metric, known[r.Scenario]); m.Doc != "" {
+				r.Better, r.Unit = m.Better, m.Unit
+			}
+			r.redraw(s.Margin)
+		} else if r.Marked = false; r.Verdict.measured() {
+			r.Verdict = "" // shown rows get none
 		}
-		r.Marked = r.Verdict == Regressed || r.Verdict == Improved
 	}
 	was := a.Spec
 	judgedBy := *s
 	judgedBy.Name, judgedBy.Plan = was.Name, was.Plan
 	a.Spec, a.SpecSide = &judgedBy, "given"
 	a.Warnings = slices.Clone(a.Warnings)
+	if was.Digest != s.Digest && !slices.Contains(a.Warnings, anotherSpec) {
+		a.Warnings = append(a.Warnings, anotherSpec)
+	}
 	if was.Alpha > s.Alpha {
 		a.Warnings = append(a.Warnings, fmt.Sprintf("the rows were judged at alpha %g, and the spec asks for %g: they are marked more readily than it allows", was.Alpha, s.Alpha))
 	}
 	a.addMissing(was, s)
 	a.Warnings = append(a.Warnings, idleThresholds(a)...)
 	a.applyGates()
+}
+
+// redraw draws the verdict of a judged row from its figures.
+func (r *Row) redraw(margin float64) {
+	claim, reason := r.Verdict, r.Reason
+	r.Marked, r.Reason, r.undecided = false, "", false
+	if !r.hasFigures() {
+		r.Verdict, r.Reason = r.withoutFigures(claim, reason)
+		return
+	}
+	r.setEffect(math.Log(r.Ratio))
+	r.Marked = math.Abs(r.Change) > r.Noise
+	switch {
+	case r.Marked && r.Worse > 0:
+		r.Verdict = Regressed
+	case r.Marked:
+		r.Verdict = Improved
+	case math.Log(r.CI[0]) >= -math.Log1p(margin) && math.Log(r.CI[1]) <= math.Log1p(margin) && claim != Unsure:
+		r.Verdict = Same
+	default:
+		r.Verdict = Unsure
+	}
+	if r.Verdict == claim {
+		r.Reason = reason
+	}
+	if r.Verdict != Unsure {
+		r.MoreBlocks = 0
+	}
+}
+
+// hasFigures reports whether the row can be judged from what it holds.
+func (r *Row) hasFigures() bool {
+	return r.Blocks > 0 && r.Ratio > 0 && !math.IsInf(r.Ratio, 0) && r.Noise >= 0
+}
+
+// withoutFigures keeps the verdict of a row that has no figures where the
+// trials that it counts agree with it.
+func (r *Row) withoutFigures(claim Verdict, reason string) (Verdict, string) {
+	switch {
+	case claim == New && r.Base.Trials == 0,
+		claim == Removed && r.Head.Trials == 0,
+		claim == Incomparable, claim == Failed:
+		return claim, reason
+	case claim == "":
+		return Failed, "the result has no verdict and no figures for it"
+	}
+	return Failed, fmt.Sprintf("the result says %s, and its figures do not", claim)
 }
 
 // addMissing adds a row for each that the spec plans and the result lacks.

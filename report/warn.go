@@ -138,6 +138,8 @@ func trialWarnings(trials []*journal.Trial) []string {
 	return out
 }
 
+const anotherSpec = "judged by another spec than the run was taken with"
+
 // runWarnings says what qualifies the whole table.
 func runWarnings(j *journal.Run, a *Analysis, run *spec.Spec) []string {
 	out := slices.Clone(j.Header.Warnings)
@@ -152,7 +154,7 @@ func runWarnings(j *journal.Run, a *Analysis, run *spec.Spec) []string {
 		out = append(out, fmt.Sprintf("the run was resumed %d time(s): its blocks are not all of one sitting", j.Resume))
 	}
 	if a.SpecSide == "given" && a.Spec.Digest != run.Digest {
-		out = append(out, "judged by another spec than the run was taken with")
+		out = append(out, anotherSpec)
 	}
 	out = append(out, identicalArms(j.Header, run)...)
 	if n := a.fewestBlocks(); n > 0 && n < a.Promise.MinBlocks {
