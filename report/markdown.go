@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 )
@@ -22,7 +23,8 @@ func writeMarkdown(w io.Writer, a *Analysis, o RenderOptions) error {
 	if limit <= 0 {
 		limit = CommentLimit
 	}
-	m := &markdown{a: a, rest: 1 << 30, shown: 1 << 30}
+	m := &markdown{a: a, rest: 1 << 30, shown: 1 << 30, most: 4 * limit, notes: a.allWarnings()}
+	m.sort()
 	doc := m.document()
 	for utf8.RuneCountInString(doc) > limit || (o.Limit > 0 && len(doc) > limit) {
 		if m.rest > 0 {
@@ -53,31 +55,42 @@ type markdown struct {
 	b     strings.Builder
 	rest  int // rows that did not move, at most
 	shown int // moved rows, gates and warnings, at most, each
+	most  int // bytes beyond which the document is too long, whatever follows
+	notes []string
+
+	moved, absent, still []lineOf
 }
 
-func (m *markdown) document() string {
-	m.b.Reset()
-	m.heading()
-	var moved, broken, rest []lineOf
+// sort tells the lines apart by where they are shown.
+func (m *markdown) sort() {
 	for _, s := range m.a.sections() {
 		for _, e := range s.lines {
 			l := lineOf{s, e}
 			switch {
 			case e.absent() != nil:
-				broken = append(broken, l)
+				m.absent = append(m.absent, l)
 			case e.marked():
-				moved = append(moved, l)
+				m.moved = append(m.moved, l)
 			default:
-				rest = append(rest, l)
+				m.still = append(m.still, l)
 			}
 		}
 	}
-	m.table(moved, m.shown)
-	m.broken(broken)
+}
+
+// tooLong ends a list in a document that will not be used as it is: a result
+// from elsewhere can have thousands of long texts.
+func (m *markdown) tooLong() bool { return m.b.Len() > m.most }
+
+func (m *markdown) document() string {
+	m.b.Reset()
+	m.heading()
+	m.table(m.moved, m.shown)
+	m.broken(m.absent)
 	m.gates()
 	m.warnings()
-	if len(rest) > 0 {
-		m.fold(restTitle(rest), func() { m.table(rest, m.rest) })
+	if len(m.still) > 0 {
+		m.fold(restTitle(m.still), func() { m.table(m.still, m.rest) })
 	}
 	m.fold("How and where it was measured", func() {
 		for _, l := range m.a.environmentLines() {
@@ -176,11 +189,13 @@ func (m *markdown) table(lines []lineOf, limit int) {
 		m.b.WriteString("|---|---|--:|--:|--:|--:|---|\n")
 	}
 	for _, l := range lines {
+		if m.tooLong() {
+			break
+		}
 		for _, r := range l.entry.rows() {
-			if !r.Judged {
-				continue
+			if r.Judged {
+				m.judged(r, many)
 			}
-			m.judged(r, many)
 		}
 	}
 	if cut > 0 {
@@ -216,7 +231,7 @@ func (m *markdown) broken(lines []lineOf) {
 	}
 	m.b.WriteString("**Without a verdict**\n\n")
 	for i, l := range lines {
-		if i == m.shown {
+		if i == m.shown || m.tooLong() {
 			m.item(fmt.Sprintf("and %d more", len(lines)-i))
 			break
 		}
@@ -242,7 +257,7 @@ func (m *markdown) gates() {
 		passed += g.passed
 	}
 	for i, g := range rest {
-		if i == m.shown {
+		if i == m.shown || m.tooLong() {
 			m.item(fmt.Sprintf("and %d more", len(rest)-i))
 			break
 		}
@@ -255,14 +270,13 @@ func (m *markdown) gates() {
 }
 
 func (m *markdown) warnings() {
-	all := m.a.allWarnings()
-	if len(all) == 0 {
+	if len(m.notes) == 0 {
 		return
 	}
 	m.b.WriteString("**Warnings**\n\n")
-	for i, w := range all {
-		if i == m.shown {
-			m.item(fmt.Sprintf("and %d more", len(all)-i))
+	for i, w := range m.notes {
+		if i == m.shown || m.tooLong() {
+			m.item(fmt.Sprintf("and %d more", len(m.notes)-i))
 			break
 		}
 		m.item(w)
@@ -270,7 +284,10 @@ func (m *markdown) warnings() {
 	m.b.WriteByte('\n')
 }
 
-func (m *markdown) item(s string) { m.b.WriteString("- " + escape(s) + "\n") }
+// maxItem is the longest text of one line: a server's last words can be long.
+const maxItem = 2000
+
+func (m *markdown) item(s string) { m.b.WriteString("- " + escape(shorten(s, maxItem)) + "\n") }
 
 func (m *markdown) fold(summary string, body func()) {
 	fmt.Fprintf(&m.b, "<details><summary>%s</summary>\n\n", escape(summary))
@@ -299,7 +316,7 @@ func escape(s string) string {
 		www := r == '.' && i >= 3 && strings.EqualFold(string(rs[i-3:i]), "www")
 		issue := r == '-' && i >= 2 && strings.EqualFold(string(rs[i-2:i]), "gh")
 		if joins || www || issue || strings.ContainsRune(special, r) {
-			fmt.Fprintf(&b, "&#%d;", r)
+			b.WriteString("&#" + strconv.Itoa(int(r)) + ";")
 		} else {
 			b.WriteRune(r)
 		}
