@@ -53,9 +53,11 @@ func notMeasured(err error) error { return &exitError{exitNotMeasured, err} }
 type app struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
+	commands       io.Writer // for what a CI runner is to obey: actions.go
 	env            spec.Env
 	environ        []string
 	now            func() time.Time
+	sleep          func(context.Context, time.Duration) error
 
 	file    string // -f
 	profile string // --profile
@@ -64,12 +66,17 @@ type app struct {
 
 // Main runs tandem with the given arguments and returns its exit code.
 func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	a := &app{stdin: stdin, stdout: stdout, stderr: stderr, env: os.LookupEnv, environ: os.Environ(), now: time.Now}
+	a := &app{stdin: stdin, stdout: stdout, stderr: stderr, env: os.LookupEnv, environ: os.Environ(), now: time.Now, sleep: sleep}
+	return a.execute(args)
+}
+
+func (a *app) execute(args []string) int {
+	a.guardStreams()
 	cmd := a.root()
 	cmd.SetArgs(args)
-	cmd.SetIn(stdin)
-	cmd.SetOut(stdout)
-	cmd.SetErr(stderr)
+	cmd.SetIn(a.stdin)
+	cmd.SetOut(a.stdout)
+	cmd.SetErr(a.stderr)
 	err := cmd.ExecuteContext(context.Background())
 	if err == nil {
 		return exitPassed
@@ -79,9 +86,21 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		exit = &exitError{exitUsage, fmt.Errorf("%w\nrun 'tandem --help' for the verbs and their flags", err)}
 	}
 	if exit.Error() != "" {
-		fmt.Fprintln(stderr, "tandem:", exit.Error())
+		fmt.Fprintln(a.stderr, "tandem:", exit.Error())
 	}
 	return exit.code
+}
+
+// sleep waits, or ends with the context.
+func sleep(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-t.C:
+		return nil
+	}
 }
 
 func (a *app) root() *cobra.Command {
@@ -106,7 +125,7 @@ Exit codes: 0 passed, 1 a gate failed, 2 the spec or the command line is wrong,
 		Version:       version(),
 	}
 	root.PersistentFlags().StringVar(&a.color, "color", "auto", "colour: auto, always or never (NO_COLOR is respected by auto)")
-	root.AddCommand(a.runCmd(), a.reportCmd(), a.planCmd(), a.doctorCmd(), a.doctorServerCmd(), a.validateCmd(), a.schemaCmd(), a.initCmd(), a.mergeCmd(), a.checkCmd())
+	root.AddCommand(a.runCmd(), a.reportCmd(), a.planCmd(), a.doctorCmd(), a.doctorServerCmd(), a.validateCmd(), a.schemaCmd(), a.initCmd(), a.mergeCmd(), a.checkCmd(), a.commentCmd())
 	root.CompletionOptions.HiddenDefaultCmd = true
 	return root
 }

@@ -215,8 +215,10 @@ func (a *app) measure(ctx context.Context, s *spec.Spec, plan *runner.Plan, f ru
 	if f.deadline > 0 {
 		o.Deadline = a.now().Add(f.deadline)
 	}
+	resume := a.quiet()
 	run, runErr := runner.Run(ctx, o)
 	bar.finish()
+	resume()
 	if run == nil {
 		if ctx.Err() != nil {
 			return &exitError{exitInterrupted, errors.New("interrupted before anything was measured")}
@@ -268,6 +270,7 @@ func (a *app) conclude(run *journal.Run, runErr error, s *spec.Spec, out, format
 	if format == "text" {
 		fmt.Fprintf(a.stderr, "\nkept in %s; see it again with: tandem report %s\n", shortPath(out), shortPath(out))
 	}
+	a.publish(analysis, filepath.Join(out, "result.json"), format)
 	if runErr != nil {
 		return notMeasured(errors.Join(runErr, err))
 	}
@@ -293,7 +296,7 @@ func outcomeError(a *report.Analysis) error {
 
 // show prints an analysis to standard output.
 func (a *app) show(analysis *report.Analysis, format string) error {
-	return report.Write(a.stdout, format, analysis, report.RenderOptions{
+	return report.Write(a.product(format), format, analysis, report.RenderOptions{
 		Color: format == "text" && a.colored(a.stdout),
 		Width: a.width(a.stdout),
 		ASCII: a.asciiOnly(),

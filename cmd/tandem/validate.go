@@ -107,7 +107,7 @@ func (a *app) writeDiagnostics(all []spec.Diagnostic, summary []string, f valida
 		return a.printDiagnostics(all)
 	}
 	if f.format != "text" {
-		return spec.WriteDiagnostics(a.stdout, f.format, version(), all)
+		return spec.WriteDiagnostics(a.product(f.format), f.format, version(), all)
 	}
 	if a.colored(a.stdout) {
 		if err := spec.WriteTextStyled(a.stdout, all, paint); err != nil {
