@@ -159,7 +159,7 @@ func TestMarker(t *testing.T) {
 			t.Errorf("%+v: %v", c, got)
 		}
 	}
-	if Key("a", "b") == Key("ab", "") || Key("a", "b") != Key("a", "b") {
+	if again := Key("a", "b"); Key("a", "b") == Key("ab", "") || Key("a", "b") != again {
 		t.Error("keys do not tell parts apart")
 	}
 }
