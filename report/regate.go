@@ -43,6 +43,11 @@ func (a *Analysis) Regate(s *spec.Spec) {
 	if was.Alpha > s.Alpha {
 		a.Warnings = append(a.Warnings, fmt.Sprintf("the rows were judged at alpha %g, and the spec asks for %g: they are marked more readily than it allows", was.Alpha, s.Alpha))
 	}
+	for _, w := range changedSpec(a.Header, a) {
+		if !slices.Contains(a.Warnings, w) {
+			a.Warnings = append(a.Warnings, w)
+		}
+	}
 	a.addMissing(was, s)
 	a.Warnings = append(a.Warnings, idleThresholds(a)...)
 	a.applyGates()

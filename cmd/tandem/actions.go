@@ -116,9 +116,10 @@ func randomWord() string {
 
 // publish hands a judged run to the CI service that this is a step of:
 // annotations (unless they are what was printed), a job summary, and outputs
-// for later steps. What fails here is said, and changes no verdict.
+// for later steps. What fails here is said, and changes no verdict. A shard is
+// no table of its own, and says nothing before it is joined with the others.
 func (a *app) publish(analysis *report.Analysis, result, printed string) {
-	if !a.onActions() {
+	if !a.onActions() || analysis.Header.Shard != "" {
 		return
 	}
 	if printed != "github" {

@@ -58,6 +58,7 @@ func (a *app) check(arg, format string) error {
 	if err := a.show(analysis, format); err != nil {
 		return notMeasured(err)
 	}
+	a.publish(analysis, arg, format)
 	return outcomeError(analysis)
 }
 
@@ -97,7 +98,7 @@ func readResult(path string, s *spec.Spec) (*report.Analysis, error) {
 		return nil, &exitError{exitUsage, err}
 	}
 	defer f.Close()
-	analysis, err := report.ReadResult(f)
+	analysis, err := report.ReadUntrusted(f)
 	if err != nil {
 		return nil, &exitError{exitUsage, err}
 	}

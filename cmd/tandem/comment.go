@@ -16,6 +16,7 @@ import (
 	"github.com/tandem-bench/tandem/cmd/tandem/internal/github"
 	"github.com/tandem-bench/tandem/report"
 	"github.com/tandem-bench/tandem/report/comment"
+	"github.com/tandem-bench/tandem/runner/journal"
 	"github.com/tandem-bench/tandem/spec"
 )
 
@@ -273,16 +274,24 @@ func readOpened(f *os.File) (*report.Analysis, error) {
 	return a, err
 }
 
-// judge gates a result by the trusted spec.
-func judge(a *report.Analysis, s *spec.Spec) error {
+// judge gates a result by the trusted spec. changed is what the pull request
+// changes of the benchmark, and approved the label that allows it.
+func judge(a *report.Analysis, s *spec.Spec, changed []string, approved string) error {
 	switch {
 	case a.Header.Same:
 		return errors.New("it is of a same-code run, which says nothing of the pull request")
 	case a.Header.Shard != "":
 		return fmt.Errorf("it is shard %.10q of a run: join the shards first, by tandem merge", a.Header.Shard)
 	}
-	// A filter would excuse rows for being absent, and is a claim.
+	// A filter would excuse rows for being absent, and is a claim. So is what
+	// the result says of changes to the benchmark.
 	a.Header.Filter = nil
+	origin := journal.Origin{}
+	if a.Header.Origin != nil {
+		origin = *a.Header.Origin
+	}
+	origin.Changed, origin.Approved = changed, approved
+	a.Header.Origin = &origin
 	a.Regate(s)
 	a.Spec.Name = s.Name
 	return nil

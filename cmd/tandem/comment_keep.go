@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -36,10 +38,10 @@ func (c *commenter) keep(ctx context.Context, e event) (said string, err error) 
 	if why := c.notOurs(); why != "" {
 		return "No comment: " + why + ".", nil
 	}
-	path := c.specName()
+	name := c.specName()
 	c.source = comment.Source{
-		Key:  comment.Key(path, c.app.profile, c.flags.workflow, c.flags.artifact),
-		Head: c.run.Commit, Run: c.run.ID, Attempt: c.run.Attempt, RunURL: c.run.URL, Spec: path,
+		Key:  comment.Key(name, c.app.profile, c.flags.workflow, c.flags.artifact),
+		Head: c.run.Commit, Run: c.run.ID, Attempt: c.run.Attempt, RunURL: c.run.URL, Spec: name,
 	}
 	pulls, err := c.gh.Pulls(ctx, c.run)
 	if err != nil {
@@ -83,16 +85,15 @@ func (c *commenter) notOurs() string {
 	return ""
 }
 
-// specName is the spec's path as its comment names it: the same wherever the
-// repository is checked out.
+// specName is the spec's path from the top of its repository.
 func (c *commenter) specName() string {
-	path := c.spec.Path
-	if filepath.IsAbs(path) {
-		if rel, err := filepath.Rel(filepath.Dir(stateDir(filepath.Dir(path))), path); err == nil {
-			path = rel
+	name := c.spec.Path
+	if abs, err := filepath.Abs(name); err == nil {
+		if rel, err := filepath.Rel(filepath.Dir(stateDir(filepath.Dir(abs))), abs); err == nil {
+			name = rel
 		}
 	}
-	return filepath.ToSlash(filepath.Clean(path))
+	return filepath.ToSlash(filepath.Clean(name))
 }
 
 // sort marks the comments of pull requests that are at another commit by now,
@@ -152,9 +153,13 @@ func (c *commenter) own(ctx context.Context, pull int) ([]github.Comment, error)
 
 // comment makes the comment's text and posts it.
 func (c *commenter) comment(ctx context.Context, p github.Pull) (string, error) {
+	changed, approved, err := c.changes(ctx, p)
+	if err != nil {
+		return "", err
+	}
 	a, err := c.readResult(ctx)
 	if err == nil {
-		if why := judge(a, c.spec); why != nil {
+		if why := judge(a, c.spec, changed, approved); why != nil {
 			err = &refusedResult{why}
 		}
 	}
@@ -188,6 +193,32 @@ func (c *commenter) comment(ctx context.Context, p github.Pull) (string, error) 
 
 // lookAgain is when a comment that may have been written shows in the list.
 const lookAgain = 2 * time.Second
+
+// changes lists what the pull request changes of the benchmark itself, as
+// GitHub says it, and the label that the policy asks for, if it has that.
+func (c *commenter) changes(ctx context.Context, p github.Pull) (changed []string, approved string, err error) {
+	files, err := c.gh.Files(ctx, p.Number)
+	if err != nil {
+		return nil, "", err
+	}
+	// The spec's own folder is where it names files from; a command may name
+	// them from the top of the tree.
+	own := c.specName()
+	watched := []string{own}
+	for _, name := range c.spec.Harness() {
+		watched = append(watched, path.Join(path.Dir(own), name), path.Clean(name))
+	}
+	for _, f := range files {
+		if slices.ContainsFunc(watched, func(w string) bool { return f == w || strings.HasPrefix(f, w+"/") }) {
+			changed = append(changed, f)
+		}
+	}
+	slices.Sort(changed)
+	if label := c.spec.Policy.SpecChangedLabel; slices.Contains(p.Labels, label) {
+		approved = label
+	}
+	return slices.Compact(changed), approved, nil
+}
 
 // post writes the comment, or updates it, or leaves it.
 func (c *commenter) post(ctx context.Context, p github.Pull, body string, wanted bool) (string, error) {

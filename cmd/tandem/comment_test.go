@@ -544,3 +544,55 @@ func TestCommentMissesWhatIsLeftOut(t *testing.T) {
 	j.tandem(0)
 	contains(t, j.body(12), "removed", "(failed)", "http/json-post: removed: the spec names this scenario")
 }
+
+// What a pull request changes of its own benchmark is GitHub's to say, and so
+// is the label that allows it.
+func TestCommentOfAChangedSpec(t *testing.T) {
+	policy := "policy: { spec_changed_label: bench-ok }\n"
+	for name, c := range map[string]struct {
+		files, labels []string
+		claim         any
+		wants         []string
+		without       string
+	}{
+		"nothing":            {nil, nil, nil, []string{"nothing moved (passed)"}, "changes the benchmark"},
+		"other files":        {[]string{"src/bench.yaml", "body.json.bak"}, nil, nil, []string{"nothing moved (passed)"}, "changes the benchmark"},
+		"the spec":           {[]string{"bench.yaml"}, nil, nil, []string{"nothing moved (failed)", "changes bench.yaml, which needs the label bench-ok"}, "allows"},
+		"a renamed spec":     {[]string{"bench.yaml -> old.yaml"}, nil, nil, []string{"nothing moved (failed)", "changes bench.yaml"}, "allows"},
+		"a body on page two": {append(manyFiles(150), "body.json"), nil, nil, []string{"nothing moved (failed)", "changes body.json"}, "allows"},
+		"with the label":     {[]string{"bench.yaml"}, []string{"x", "bench-ok"}, nil, []string{"nothing moved (passed)", "its label bench-ok allows"}, "needs"},
+		"a claimed label":    {[]string{"bench.yaml"}, nil, "bench-ok", []string{"nothing moved (failed)", "which needs the label bench-ok"}, "allows"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			j := newJob(t)
+			j.write("bench.yaml", strings.Replace(trustedSpec, "{ path: /json }", "{ method: POST, path: /json, body: { file: body.json } }", 1)+policy)
+			j.write("body.json", "{}")
+			j.gh.EditPull(12, func(p *githubtest.Pull) { p.Files, p.Labels = c.files, c.labels })
+			var doc map[string]any
+			if err := json.Unmarshal(still(t), &doc); err != nil {
+				t.Fatal(err)
+			}
+			doc["revisions"] = map[string]any{"base": headB, "head": headA, "merge_base": headB}
+			doc["spec"].(map[string]any)["approved"] = c.claim
+			doc["spec"].(map[string]any)["side"] = "base"
+			result, err := json.Marshal(doc)
+			if err != nil {
+				t.Fatal(err)
+			}
+			j.measured(501, headA, result)
+			j.tandem(0)
+			body := strings.NewReplacer("&#95;", "_").Replace(j.body(12))
+			contains(t, body, c.wants...)
+			if strings.Contains(body, c.without) {
+				t.Errorf("it says %q:\n%s", c.without, body)
+			}
+		})
+	}
+}
+
+func manyFiles(n int) (names []string) {
+	for i := range n {
+		names = append(names, fmt.Sprintf("src/%d.go", i))
+	}
+	return names
+}

@@ -79,6 +79,7 @@ func (a *app) merge(args []string, out, format string) error {
 	if format == "text" {
 		fmt.Fprintf(a.stderr, "\nkept in %s; see it again with: tandem report %s\n", shortPath(out), shortPath(out))
 	}
+	a.publish(analysis, filepath.Join(out, "result.json"), format)
 	return outcomeError(analysis)
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/tandem-bench/tandem/cmd/tandem/internal/github/githubtest"
 	"github.com/tandem-bench/tandem/runner/proc"
 )
 
@@ -36,11 +37,13 @@ func TestScripts(t *testing.T) {
 			"noprocess": noProcess,
 			"signal":    signalCommand,
 			"exits":     exits,
+			"github":    githubCommand,
 			"job":       runJob,
 			"gitlabjob": runGitLabJob,
 			"nothing":   nothingLeft,
 		},
 		Setup: func(e *testscript.Env) error {
+			e.Values[githubKey{}] = new(*githubtest.Server)
 			// Each script's servers carry its folder in their arguments.
 			e.Setenv("MARK", "mark-"+filepath.Base(e.WorkDir)+"-"+strconv.Itoa(os.Getpid()))
 			e.Setenv("XDG_CACHE_HOME", filepath.Join(e.WorkDir, "cache"))

@@ -69,6 +69,8 @@ type Pull struct {
 	HeadOwner      string
 	Branch, Commit string
 	Base           string
+	Labels         []string
+	Files          []string // that it changes; "old -> new" for a renamed one
 }
 
 // Comment is a comment of a pull request.
@@ -133,6 +135,17 @@ func (s *Server) Move(number int, commit string) {
 			s.pulls[i].Commit = commit
 		}
 	}
+}
+
+// EditPull changes a pull request.
+func (s *Server) EditPull(number int, edit func(*Pull)) {
+	s.locked(func() {
+		for i := range s.pulls {
+			if s.pulls[i].Number == number {
+				edit(&s.pulls[i])
+			}
+		}
+	})
 }
 
 // ClosePull closes a pull request, in a hook.
@@ -285,6 +298,8 @@ func (s *Server) route(w http.ResponseWriter, r *http.Request, path string) {
 	case len(parts) == 2 && parts[0] == "pulls":
 		s.getPull(w, int(number(1)))
 		s.hook(path)
+	case len(parts) == 3 && parts[0] == "pulls" && parts[2] == "files":
+		s.listFiles(w, r, int(number(1)))
 	case len(parts) == 3 && parts[0] == "issues" && parts[2] == "comments" && r.Method == "GET":
 		s.listComments(w, r, int(number(1)))
 		s.hook(path)
@@ -341,8 +356,12 @@ func (s *Server) listArtifacts(w http.ResponseWriter, r *http.Request, run int64
 }
 
 func (s *Server) pullJSON(p Pull) any {
+	labels := []any{}
+	for _, l := range p.Labels {
+		labels = append(labels, map[string]any{"name": l})
+	}
 	return map[string]any{
-		"number": p.Number, "state": p.State,
+		"number": p.Number, "state": p.State, "labels": labels,
 		"head": map[string]any{"label": p.HeadOwner + ":" + p.Branch, "ref": p.Branch, "sha": p.Commit, "repo": repository(p.HeadRepo, p.HeadOwner)},
 		"base": map[string]any{"ref": p.Base, "repo": repository(RepoID, "octo")},
 	}
@@ -367,6 +386,23 @@ func (s *Server) getPull(w http.ResponseWriter, number int) {
 		}
 	}
 	fail(w, 404, "Not Found")
+}
+
+func (s *Server) listFiles(w http.ResponseWriter, r *http.Request, number int) {
+	all := []any{}
+	for _, p := range s.pulls {
+		for _, f := range p.Files {
+			if p.Number != number {
+				continue
+			}
+			file := map[string]any{"filename": f, "status": "modified"}
+			if old, now, renamed := strings.Cut(f, " -> "); renamed {
+				file = map[string]any{"filename": now, "previous_filename": old, "status": "renamed"}
+			}
+			all = append(all, file)
+		}
+	}
+	reply(w, 200, page(s, w, r, all))
 }
 
 func (s *Server) commentJSON(c Comment) any {
