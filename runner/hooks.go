@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tandem-bench/tandem/runner/proc"
 	"github.com/tandem-bench/tandem/runner/source"
 	"github.com/tandem-bench/tandem/spec"
 )
@@ -92,6 +93,17 @@ func partVars(b Block, scenario string) spec.Vars {
 // step runs one step of the spec in the spec's folder. Its output goes to a
 // log of the run, and the end of it to the error.
 func (e *execution) step(ctx context.Context, name string, step spec.Step, vars spec.Vars) error {
+	return e.stepOf(ctx, nil, name, step, vars)
+}
+
+// place is where a command runs, and who runs it; nil: we.
+type place struct {
+	dir  string
+	user *proc.User
+}
+
+// stepOf runs one step of a service, or with nil of the spec.
+func (e *execution) stepOf(ctx context.Context, s *service, name string, step spec.Step, vars spec.Vars) error {
 	argv, err := step.Run.Resolve(vars, e.Env)
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
@@ -100,10 +112,14 @@ func (e *execution) step(ctx context.Context, name string, step spec.Step, vars 
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
+	at := place{dir: e.Spec.Dir}
+	if s != nil {
+		at = s.place(e, env)
+	}
 	tail, err := e.command(ctx, source.Command{
-		Name: name, Argv: argv, Dir: filepath.Join(e.Spec.Dir, step.Dir), Env: env, Timeout: step.Timeout,
+		Name: name, Argv: argv, Dir: filepath.Join(at.dir, step.Dir), Env: env, Timeout: step.Timeout,
 		Log: filepath.Join(e.Out, "logs", logName(name)+".log"),
-	})
+	}, at.user)
 	if err != nil {
 		return fmt.Errorf("%s (%s): %w%s", name, step.Run, err, tail)
 	}

@@ -22,6 +22,7 @@ type service struct {
 	arm     string // whose it is; "" where all arms share it
 	vars    spec.Vars
 	cpus    proc.CPUs
+	owner   *proc.User // who runs it; nil: we
 	process *proc.Process
 }
 
@@ -96,13 +97,29 @@ func (e *execution) planService(arm string, s spec.Service) (*service, error) {
 	}
 	host, url := address(port)
 	planned.vars = spec.Vars{"port": strconv.Itoa(port), "host": host, "url": url}
-	if !usesData(s) {
+	if planned.owner, err = proc.ForRoot(s.User); err != nil {
+		return nil, err
+	}
+	if s.User == "" && !usesData(s) {
 		return planned, nil
 	}
 	if planned.vars["data"], err = e.dataFolder(planned.key()); err != nil {
 		return nil, err
 	}
-	return planned, nil
+	return planned, planned.owner.Own(planned.vars["data"])
+}
+
+// place is where the commands of a service run, and who runs them: another
+// user may not be let into the spec's folder, and has a home elsewhere.
+func (s *service) place(e *execution, env map[string]string) place {
+	p := place{dir: filepath.Join(e.Spec.Dir, s.Dir), user: s.owner}
+	if s.User != "" && s.Dir == "" {
+		p.dir = s.vars["data"]
+	}
+	if _, ok := env["HOME"]; s.owner != nil && !ok {
+		env["HOME"] = s.vars["data"]
+	}
+	return p
 }
 
 // usesData reports whether a service asks for a folder of its own.
@@ -158,7 +175,7 @@ func (e *execution) startService(ctx context.Context, s *service) error {
 	e.report(Status{Phase: Starting, Detail: s.title()})
 	maps.Copy(s.vars, e.serviceVars(s.arm))
 	for i, st := range s.Setup {
-		if err := e.step(ctx, fmt.Sprintf("setup %d of %s", i+1, s.title()), st, s.vars); err != nil {
+		if err := e.stepOf(ctx, s, fmt.Sprintf("setup %d of %s", i+1, s.title()), st, s.vars); err != nil {
 			return err
 		}
 	}
@@ -166,6 +183,7 @@ func (e *execution) startService(ctx context.Context, s *service) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", s.title(), err)
 	}
+	at := s.place(e, env)
 	argv, err := s.Command.Resolve(s.vars, e.Env)
 	if err != nil {
 		return fmt.Errorf("%s: %w", s.title(), err)
@@ -173,7 +191,7 @@ func (e *execution) startService(ctx context.Context, s *service) error {
 	// An interruption leaves it running, for the commands after the run; it is
 	// stopped as the spec says, and not killed.
 	s.process, err = e.sup.Start(context.WithoutCancel(ctx), proc.Cmd{
-		Name: s.title(), Argv: argv, Dir: filepath.Join(e.Spec.Dir, s.Dir), Env: proc.Environ(e.Environ, env),
+		Name: s.title(), Argv: argv, Dir: at.dir, User: at.user, Env: proc.Environ(e.Environ, env),
 		CPUs: s.cpus, Log: filepath.Join(e.Out, "logs", "service-"+s.key()+".log"),
 	})
 	if err != nil {

@@ -43,19 +43,19 @@ func (e *execution) buildArms(ctx context.Context) error {
 // exec runs one command to completion for runner/source, which tells the end
 // of its output itself.
 func (e *execution) exec(ctx context.Context, c source.Command) error {
-	_, err := e.command(ctx, c)
+	_, err := e.command(ctx, c, nil)
 	return err
 }
 
 // command runs one command to completion. Where it fails, tail is the end of
 // what it printed, to be set under the error.
-func (e *execution) command(ctx context.Context, c source.Command) (tail string, err error) {
+func (e *execution) command(ctx context.Context, c source.Command, as *proc.User) (tail string, err error) {
 	if c.Timeout > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeoutCause(ctx, c.Timeout, fmt.Errorf("it did not end within its timeout of %v", c.Timeout))
 		defer cancel()
 	}
-	res, err := e.sup.Run(ctx, proc.Cmd{Name: c.Name, Argv: c.Argv, Dir: c.Dir, Env: proc.Environ(e.Environ, c.Env), Log: c.Log})
+	res, err := e.sup.Run(ctx, proc.Cmd{Name: c.Name, Argv: c.Argv, Dir: c.Dir, Env: proc.Environ(e.Environ, c.Env), Log: c.Log, User: as})
 	switch {
 	case ctx.Err() != nil:
 		err = context.Cause(ctx)

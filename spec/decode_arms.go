@@ -3,6 +3,7 @@ package spec
 import (
 	"fmt"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -395,6 +396,7 @@ func (d *decoder) service(name string, v value) (Service, bool) {
 	}
 	m.on("command", func(v value) { s.Command, _ = d.command(v, scopeService) })
 	m.on("setup", func(v value) { s.Setup = d.steps(v, scopeService) })
+	m.on("user", func(v value) { s.User = d.user(v) })
 	m.on("dir", func(v value) { s.Dir = d.inTree(v) })
 	m.on("env", func(v value) { s.Env = d.env(v, scopeService) })
 	m.on("ready", func(v value) { s.Ready = d.ready(v, scopeService) })
@@ -404,6 +406,20 @@ func (d *decoder) service(name string, v value) (Service, bool) {
 	m.on("cpus", func(v value) { s.CPUs = d.cpuList(v, "") })
 	return s, true
 }
+
+// user reads the name of a user of this machine. Whether there is one of that
+// name is asked when it is needed: another machine may have it.
+func (d *decoder) user(v value) string {
+	name, ok := d.str(v, "the name of a user such as nobody")
+	if ok && !userNameRule.MatchString(name) {
+		d.errorOn(v.node, kindName, fmt.Sprintf("user: %s is not a name of a user", quote(name)), "write a name such as postgres or nobody")
+		return ""
+	}
+	return name
+}
+
+// userNameRule is what useradd lets through, without a trailing $.
+var userNameRule = regexp.MustCompile(`^[a-z_][a-z0-9_-]{0,31}$`)
 
 // inTree reads a folder that is relative to a tree and stays in it.
 func (d *decoder) inTree(v value) string {

@@ -20,7 +20,7 @@ var (
 	serverObject    = &object{"server", []string{"command", "dir", "env", "ready", "stop"}}
 	readyObject     = &object{"ready", []string{"http", "tcp", "log", "exec", "timeout"}}
 	stopObject      = &object{"stop", []string{"signal", "timeout"}}
-	serviceObject   = &object{"service", []string{"command", "setup", "dir", "env", "ready", "stop", "reset", "port", "cpus"}}
+	serviceObject   = &object{"service", []string{"command", "setup", "user", "dir", "env", "ready", "stop", "reset", "port", "cpus"}}
 	resetObject     = &object{"reset", []string{"run", "before", "dir", "timeout", "env"}}
 	hooksObject     = &object{"hooks", []string{"run", "block", "scenario", "window"}}
 	pinsObject      = &object{"pins", []string{"server", "load", "require"}}

@@ -118,6 +118,7 @@ type Service struct {
 	Name    string              `json:"name"`
 	Setup   []Step              `json:"setup,omitempty"` // before its start
 	Command Command             `json:"command"`
+	User    string              `json:"user,omitempty"` // who runs it where tandem is root's
 	Dir     string              `json:"dir,omitempty"`
 	Env     map[string]Template `json:"env,omitempty"`
 	Ready   Ready               `json:"ready"`
