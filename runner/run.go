@@ -113,7 +113,7 @@ type execution struct {
 	data        string // the folder of the services' files; "": none asked for one
 	releaseData func() error
 	verified    map[string]bool // IDs of the scenarios of which every copy was verified
-	primed      map[string]bool // names of the scenarios that were primed in this block
+	primed      map[string]bool // scenarios, with the first target each time, that were primed in this block
 
 	warnings   []string
 	copies     map[int][]string // slot -> tree, where copies are kept for the whole run

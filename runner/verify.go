@@ -147,10 +147,12 @@ func unchanged(names []string, a, b *load.Response) []string {
 // it is no measurement.
 func (w *window) prime(ctx context.Context, targets []load.Target, order func(int, []int)) error {
 	p := w.sc.Prime
-	if p == nil || w.primed[w.sc.Name] {
+	// Targets that are loaded one by one are primed so, too.
+	key := w.sc.Name + " " + targets[0].Name
+	if p == nil || w.primed[key] {
 		return nil
 	}
-	w.primed[w.sc.Name] = true
+	w.primed[key] = true
 	sc := w.sc
 	switch {
 	case sc.HTTP != nil:

@@ -108,14 +108,15 @@ func (w *window) report(phase Phase) {
 	w.execution.report(Status{Phase: phase, Block: w.block.Index + 1, Scenario: w.sc.ID()})
 }
 
-// run measures the window. Drivers that cannot alternate get one load for
-// each target, in the order of the block's first cycle.
+// run measures the window: with one load for all targets, or with one for
+// each, in the order of the block's first cycle.
 func (w *window) run(ctx context.Context) error {
-	if w.driver.Interleaves() {
-		return w.hooked(ctx, w.instances, w.sc.Interleave, w.Plan.Turns(w.block.Index, w.index, len(w.instances)))
+	turns := w.Plan.Turns(w.block.Index, w.index, len(w.instances))
+	if !w.oneByOne() {
+		return w.hooked(ctx, w.instances, w.sc.Interleave, turns)
 	}
 	order := make([]int, len(w.instances))
-	w.Plan.Turns(w.block.Index, w.index, len(w.instances))(0, order)
+	turns(0, order)
 	for _, k := range order {
 		one := func(_ int, order []int) { order[0] = 0 }
 		if err := w.hooked(ctx, w.instances[k:k+1], spec.Windows, one); err != nil || ctx.Err() != nil {
@@ -123,6 +124,33 @@ func (w *window) run(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// oneByOne reports whether each target is loaded by itself, from its warm-up
+// to the end of its window: where the driver cannot alternate; where a spec
+// asks for whole windows, so that no connection idles in those of others; and
+// where the connections to all targets at once are more than may be open.
+func (w *window) oneByOne() bool {
+	connections := 0
+	switch {
+	case !w.driver.Interleaves():
+		return true
+	case w.sc.HTTP != nil:
+		connections = w.sc.HTTP.Connections
+	case w.sc.WS != nil:
+		connections = w.sc.WS.Connections
+	default:
+		return false
+	}
+	if w.sc.Interleave == spec.Windows {
+		return true
+	}
+	all := connections * len(w.instances)
+	if err := load.CanOpen(all); err != nil && load.CanOpen(connections) == nil {
+		w.warnOnce(fmt.Sprintf("%s: the copies are loaded one after the other, in windows, since %d connections at once cannot be had: %v", w.sc.ID(), all, err))
+		return true
+	}
+	return false
 }
 
 // hooked measures with the commands around windows. They run before the

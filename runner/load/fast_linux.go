@@ -261,6 +261,10 @@ func pinThread(cpus []int, i, loops int) error {
 	return nil
 }
 
+// CanOpen says why that many connections cannot be open at a time, or nil. It
+// raises the limit of open files where it must and may.
+func CanOpen(connections int) error { return raiseFiles(connections) }
+
 // raiseFiles raises the limit of open files to what is needed, if it must
 // and may.
 func raiseFiles(need int) error {
