@@ -111,25 +111,25 @@ func (a *Analysis) sections() []section {
 }
 
 // tableOf names the table that a row stands in: that of its own metric, but
-// CPU per request stands beside the throughput of its scenario.
+// CPU per request stands beside the throughput of its scenario, if one of the
+// two is judged.
 func (a *Analysis) tableOf(r *Row) (metric, unit string) {
-	if r.Metric == "cpu_per_request" {
-		if t := a.throughput(r.Scenario, r.Head.Arm); t != "" {
-			return t, "1/s"
-		}
-	}
-	if r.Judged {
+	t := a.throughput(r.Scenario, r.Head.Arm)
+	beside := t != "" && (a.judges(r, t) || a.judges(r, "cpu_per_request"))
+	switch {
+	case r.Metric == "cpu_per_request" && beside:
+		return t, "1/s"
+	case r.Judged, r.Metric == t && beside:
 		return r.Metric, r.Unit
 	}
-	// A shown throughput row carries a judged CPU row.
-	if r.Metric == a.throughput(r.Scenario, r.Head.Arm) {
-		for _, o := range a.Rows {
-			if o.Scenario == r.Scenario && o.Head.Arm == r.Head.Arm && o.Metric == "cpu_per_request" && o.Judged {
-				return r.Metric, r.Unit
-			}
-		}
-	}
 	return "", ""
+}
+
+// judges reports whether a metric is judged in the scenario of a row.
+func (a *Analysis) judges(r *Row, metric string) bool {
+	return slices.ContainsFunc(a.Rows, func(o Row) bool {
+		return o.Scenario == r.Scenario && o.Head.Arm == r.Head.Arm && o.Metric == metric && o.Judged
+	})
 }
 
 func (a *Analysis) throughput(scenario, head string) string {
