@@ -121,7 +121,7 @@ type Promise struct {
 	Looks        []int
 	Permutations int
 	Exact        bool
-	MinBlocks    int // blocks below which no row can be marked
+	MinBlocks    int // blocks after which the first look that can mark a row comes; 0: none can
 }
 
 // AuditSummary sums up the outside evidence.

@@ -247,7 +247,7 @@ func (a *Analysis) judge(plan []planned, samples []sample, ix *index) {
 	o := a.statsOptions(ix)
 	a.Promise = Promise{
 		Alpha: o.Alpha, Rows: len(rows), Looks: o.Looks,
-		MinBlocks: stats.MinBlocks(ix.copies, ix.copies, o.Alpha/float64(o.Groups)),
+		MinBlocks: stats.MinBlocks(ix.copies, ix.copies, o.Alpha/float64(o.Groups), o.Looks...),
 	}
 	if len(rows) == 0 {
 		return

@@ -23,7 +23,7 @@ func writeBenchfmt(w io.Writer, a *Analysis, _ RenderOptions) error {
 		return errNoTrials
 	}
 	b := bufio.NewWriter(w)
-	fmt.Fprintf(b, "goos: %s\ngoarch: %s\ncpu: %s\nbench: %s\nrun: %s\n", plain(a.Header.Host.OS), plain(a.Header.Host.Arch),
+	fmt.Fprintf(b, "goos: %s\ngoarch: %s\ncpu: %s\nbench: %s\nrun: %s\n", goos(a.Header.Host.OS), plain(a.Header.Host.Arch),
 		plain(a.Header.Host.CPU), plain(a.Spec.Name), plain(a.Header.ID))
 	points, _ := a.matrixPoints()
 	units := map[string]string{}
@@ -42,6 +42,18 @@ func writeBenchfmt(w io.Writer, a *Analysis, _ RenderOptions) error {
 		}
 	}
 	return b.Flush()
+}
+
+// goos is the name that Go has for a system. Only on Linux does a journal hold
+// the name of a distribution.
+func goos(name string) string {
+	switch {
+	case strings.HasPrefix(name, "macOS"):
+		return "darwin"
+	case slices.Contains([]string{"windows", "freebsd", "netbsd", "openbsd"}, name):
+		return name
+	}
+	return "linux"
 }
 
 // benchLines writes a line for each window of one arm in one scenario, with

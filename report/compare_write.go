@@ -5,8 +5,6 @@ import (
 	"io"
 	"math"
 	"time"
-
-	"github.com/fatih/color"
 )
 
 // WriteComparison writes a comparison as text, markdown or JSON.
@@ -56,8 +54,7 @@ func (r *ComparedRow) change() string {
 }
 
 func writeComparisonText(w io.Writer, c *Comparison, o RenderOptions) error {
-	t := &textWriter{a: c.New, o: o, bad: o.painter(color.FgRed, color.Bold), good: o.painter(color.FgGreen, color.Bold),
-		doubt: o.painter(color.FgYellow), strong: o.painter(color.Bold), faint: o.painter(color.Faint)}
+	t := newTextWriter(c.New, o)
 	for _, s := range c.sentences() {
 		t.line(nil, "", "  ", s)
 	}
@@ -125,7 +122,7 @@ func writeComparisonMarkdown(w io.Writer, c *Comparison) error {
 		if r.Verdict == Regressed || r.Verdict == Improved {
 			word = "**" + word + "**"
 		}
-		m.row([]string{escape(shorten(r.Scenario, 120)), escape(metricTitle(r.Metric)), r.side(r.Old), r.side(r.New), r.change(), showNoise(r.Noise), word})
+		m.row([]string{escape(shorten(r.Scenario, 80)), escape(metricTitle(r.Metric)), r.side(r.Old), r.side(r.New), r.change(), showNoise(r.Noise), word})
 	}
 	m.b.WriteByte('\n')
 	for _, s := range c.Warnings {

@@ -5,6 +5,7 @@ import (
 	"encoding/csv"
 	"encoding/xml"
 	"fmt"
+	"maps"
 	"math"
 	"os"
 	"os/exec"
@@ -14,8 +15,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/joshdk/go-junit"
 	"github.com/prometheus/common/expfmt"
 	"golang.org/x/perf/benchfmt"
+
+	"github.com/tandem-bench/tandem/spec"
 )
 
 // The tests of this file hand reports to those who read them.
@@ -118,6 +122,86 @@ func TestPrometheusParser(t *testing.T) {
 		}
 		if !strings.HasSuffix(text, "\n# EOF\n") {
 			t.Errorf("%s: no end", name)
+		}
+	}
+}
+
+// The parser of the OpenMetrics project's own Python client, which is strict,
+// reads every sample.
+func TestOpenMetricsParser(t *testing.T) {
+	const script = `
+import sys
+from prometheus_client.openmetrics.parser import text_string_to_metric_families
+for family in text_string_to_metric_families(sys.stdin.read()):
+    for s in family.samples:
+        print(s.name)
+`
+	for name, a := range analyses() {
+		if name == "many" {
+			continue
+		}
+		doc := render(t, "openmetrics", a)
+		cmd := exec.Command("/usr/bin/python3", "-c", script) // Debian's, which has the package
+		cmd.Stdin = bytes.NewReader(doc)
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Errorf("%s: %v (.ci/setup installs python3-prometheus-client)\n%s", name, err, out)
+			continue
+		}
+		var want []string
+		for l := range strings.Lines(string(doc)) {
+			if !strings.HasPrefix(l, "#") {
+				want = append(want, l[:strings.IndexAny(l, "{ ")])
+			}
+		}
+		if got := strings.Fields(string(out)); !slices.Equal(got, want) {
+			t.Errorf("%s: read %d samples of %d", name, len(got), len(want))
+		}
+	}
+}
+
+// A parser of JUnit files, which knows nothing of ours, finds a test for each
+// gate, and for each judged row without one, with the right status.
+func TestJUnitParser(t *testing.T) {
+	for name, a := range analyses() {
+		suites, err := junit.Ingest(render(t, "junit", a))
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		want := map[junit.Status]int{}
+		gated := map[rowKey]bool{}
+		for _, g := range a.Gates {
+			gated[rowKey{g.Scenario, g.Arm, g.Metric}] = true
+			switch {
+			case g.Level != spec.Fail:
+				want[junit.StatusPassed]++
+			case g.Undecided || g.Policy == "failed" || g.Policy == "incomparable":
+				want[junit.StatusError]++
+			default:
+				want[junit.StatusFailed]++
+			}
+		}
+		for _, r := range a.Rows {
+			switch {
+			case !r.Judged || gated[rowKey{r.Scenario, r.Head.Arm, r.Metric}]:
+			case r.Verdict == Unsure || !r.Verdict.measured():
+				want[junit.StatusSkipped]++
+			default:
+				want[junit.StatusPassed]++
+			}
+		}
+		got := map[junit.Status]int{}
+		for _, s := range suites {
+			for _, c := range s.Tests {
+				got[c.Status]++
+				if c.Name == "" || c.Classname == "" || (c.Error == nil && c.Status == junit.StatusFailed) {
+					t.Errorf("%s: %+v", name, c)
+				}
+			}
+		}
+		if !maps.Equal(got, want) {
+			t.Errorf("%s: %v, want %v", name, got, want)
 		}
 	}
 }

@@ -168,6 +168,13 @@ func plain(s string) string {
 	return b.String()
 }
 
+// brief is the first line of a text, without what a program printed, which
+// may follow.
+func brief(s string) string {
+	first, _, _ := strings.Cut(strings.TrimSpace(s), "\n")
+	return plain(first)
+}
+
 // metricTitle is what a metric is called in a column head.
 func metricTitle(name string) string {
 	switch name {

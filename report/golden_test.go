@@ -23,6 +23,20 @@ func slower(arm, scenario string, by float64) func(string, string) float64 {
 	}
 }
 
+// crash is a failure as the runner tells it: with the end of what the server
+// printed.
+const crash = "the server ended in mid-run: exit status 3\n  the end of its output:\n    listening on 41873\n    Error: out of tokens\n        at take (/app/server.js:12:9)"
+
+// failing makes the windows of one copy of head invalid, in every second block.
+func failing(why string) func(*journal.Trial) bool {
+	return func(t *journal.Trial) bool {
+		if t.Arm == "head" && t.Copy == 1 && t.Block%2 == 1 {
+			t.Invalid = why
+		}
+		return true
+	}
+}
+
 // worlds are the runs of which every format has a golden file.
 func worlds() map[string]*world {
 	out := map[string]*world{}
@@ -77,6 +91,10 @@ func worlds() map[string]*world {
 		}
 	}
 	out["failed"] = failed
+
+	crashed := newWorld("http/hello-world", "http/json-post")
+	crashed.edit = failing(crash)
+	out["crashed"] = crashed
 
 	several := newWorld("http/hello-world", "http/json-post")
 	several.arms = append(several.arms, journal.Arm{Name: "next", Label: "next 5.0", Source: "git next", Revision: "9999ab", Digest: "sha256:cc"})

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/mattn/go-runewidth"
@@ -51,7 +52,7 @@ var runes = &runewidth.Condition{StrictEmojiNeutral: true}
 func (g *grid) render(width int) string {
 	widths := g.widths()
 	if width > 0 {
-		g.fitKeys(widths, width)
+		g.fit(widths, width)
 	}
 	var b strings.Builder
 	for start := g.keys; start < len(g.heads) || start == g.keys; {
@@ -74,12 +75,17 @@ func (g *grid) render(width int) string {
 			b.WriteByte('\n')
 		}
 		g.write(&b, widths, start, end, width)
-		if end == start {
+		if end == start || !g.hasCells() {
 			break
 		}
 		start = end
 	}
 	return b.String()
+}
+
+// hasCells reports whether any line has more than a note.
+func (g *grid) hasCells() bool {
+	return slices.ContainsFunc(g.lines, func(l gridLine) bool { return l.note == "" })
 }
 
 func (g *grid) widths() []int {
@@ -95,22 +101,22 @@ func (g *grid) widths() []int {
 	return widths
 }
 
-// fitKeys shortens the key columns until the widest other column fits.
-func (g *grid) fitKeys(widths []int, width int) {
-	if g.keys == 0 {
-		return
-	}
+// leastKeys is the room that the key columns always have.
+const leastKeys = 18
+
+// fit makes room for the key columns and one other beside them: an other
+// column that leaves them too little is cut, and then the first key is.
+func (g *grid) fit(widths []int, width int) {
 	widest, keys := 0, 0
-	for i, w := range widths {
+	for i := range widths {
 		if i < g.keys {
-			keys += w + len(gap)
-		} else {
-			widest = max(widest, w)
+			keys += widths[i] + len(gap)
+			continue
 		}
+		widths[i] = min(widths[i], max(width-leastKeys, 8))
+		widest = max(widest, widths[i])
 	}
-	// A name may take half of the line, however narrow the other columns.
-	room := max(width-widest, width/2)
-	if over := keys - room; over > 0 {
+	if over := keys + widest - width; over > 0 && g.keys > 0 {
 		widths[0] = max(widths[0]-over, 8)
 	}
 }

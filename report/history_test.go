@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"slices"
 	"testing"
 	"time"
@@ -166,9 +164,6 @@ func TestWriteHistory(t *testing.T) {
 		var b bytes.Buffer
 		check(t, WriteHistory(&b, f.format, trend, f.o))
 		golden(t, f.name, settle(f.format, b.String()))
-		if *htmlOut != "" && f.format == "html" {
-			check(t, os.WriteFile(filepath.Join(*htmlOut, f.name), b.Bytes(), 0o644))
-		}
 	}
 	if err := WriteHistory(&bytes.Buffer{}, "csv", trend, RenderOptions{}); err == nil {
 		t.Error("accepted csv")

@@ -40,7 +40,7 @@ func (r *TrendRow) show(what string, v float64) string {
 }
 
 func writeHistoryText(w io.Writer, t *Trend, o RenderOptions) error {
-	tw := &textWriter{o: o}
+	tw := newTextWriter(nil, o)
 	tw.line(nil, "", "", fmt.Sprintf("%s: history of %s", t.name(), count(len(t.Runs), "run")))
 	changes := t.changed()
 	if len(changes) == 0 {

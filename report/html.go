@@ -37,6 +37,7 @@ type page struct {
 	Rows                                        []pageRow
 	Gates                                       []pageGate
 	Warnings                                    []string
+	Outputs                                     []pageOutput
 	Sweeps, Timeline                            []figure
 	Scenarios                                   []pageScenario
 	LeftOut                                     string
@@ -54,9 +55,10 @@ type (
 		Chart   template.HTML
 		Caption string
 	}
-	keyValue  struct{ Key, Value string }
-	pageGate  struct{ Level, Text string }
-	pageTable struct {
+	keyValue   struct{ Key, Value string }
+	pageGate   struct{ Level, Text string }
+	pageOutput struct{ What, Text string }
+	pageTable  struct {
 		Caption string
 		Heads   []string
 		Lines   [][]string
@@ -84,7 +86,7 @@ func newPage(a *Analysis) *page {
 	p := &page{
 		Name: plain(a.Spec.Name), Outcome: strings.ReplaceAll(string(a.Outcome), "_", " "), OutcomeClass: outcomeClass(a.Outcome),
 		When: fmt.Sprintf("%s to %s UTC", a.Header.Started.UTC().Format("2006-01-02 15:04:05"), a.Finished.UTC().Format("15:04:05")),
-		ID:   plain(a.Header.ID), Tool: plain(a.Header.Tool), Partial: plain(a.Partial), Same: a.Header.Same, Many: len(a.Arms) > 2,
+		ID:   plain(a.Header.ID), Tool: plain(a.Header.Tool), Partial: brief(a.Partial), Same: a.Header.Same, Many: len(a.Arms) > 2,
 		Headline: a.headline(), Promise: sentenceCase(a.promiseLine()), Base: armTitle(a.Baseline), Head: "Candidate",
 		Warnings: a.allWarnings(), Source: a.Spec.Source, SpecPath: plain(a.Spec.Path),
 		Legend: a.legend(), CSS: template.CSS(htmlCSS), JS: template.JS(htmlJS), //nolint:gosec // both are files of ours
@@ -97,9 +99,10 @@ func newPage(a *Analysis) *page {
 	}
 	charted := a.charted()
 	a.addRows(p, charted)
+	told := a.toldReasons()
 	for _, g := range a.gateGroups() {
 		for _, r := range g.rest {
-			p.Gates = append(p.Gates, pageGate{string(r.Level), a.gateText(r)})
+			p.Gates = append(p.Gates, pageGate{string(r.Level), a.gateLine(r, told)})
 		}
 		if g.passed > 0 {
 			p.Gates = append(p.Gates, pageGate{"pass", fmt.Sprintf("%s (%s)", plain(a.thresholdText(g.first)), g.passedText())})
@@ -116,6 +119,9 @@ func newPage(a *Analysis) *page {
 			p.LeftOut = fmt.Sprintf("%s more without pictures, to keep the page small; their figures are in the table above, and all trials in the journal.", count(n, "scenario"))
 		}
 		a.addMachine(p)
+	}
+	for _, o := range a.outputs() {
+		p.Outputs = append(p.Outputs, pageOutput{o.what, strings.Join(o.lines, "\n")})
 	}
 	a.addEnvironment(p)
 	return p
@@ -251,10 +257,10 @@ func place(logRatio, reach float64) string {
 func (a *Analysis) pageRow(r *Row, reach float64) pageRow {
 	out := pageRow{
 		Scenario: plain(r.Scenario), Metric: metricTitle(r.Metric), Arm: armTitle(a.arm(r.Head.Arm)),
-		Word: r.verdictWord(), Class: r.class(), Marked: r.Marked, Warned: len(r.Warnings) > 0,
+		Word: a.verdictWord(r), Class: r.class(), Marked: r.Marked, Warned: len(r.Warnings) > 0,
 	}
 	if !r.Verdict.measured() {
-		out.Absent, out.Verdict, out.Reason = true, string(r.Verdict), plain(r.Reason)
+		out.Absent, out.Verdict, out.Reason = true, string(r.Verdict), brief(r.Reason)
 		return out
 	}
 	sc := scaleFor(r.Unit, r.Base.Value, r.Head.Value)
@@ -304,7 +310,7 @@ func (a *Analysis) addEnvironment(p *page) {
 		{"looks", "after " + ints(a.Promise.Looks) + " blocks"},
 		{"seed", fmt.Sprint(h.Seed)},
 		{"alpha, margin", fmt.Sprintf("%g, ±%.3g%%", a.Spec.Alpha, 100*a.Spec.Margin)},
-		{"blocks to mark anything", fmt.Sprintf("at least %d", a.Promise.MinBlocks)},
+		{"first look that can mark", a.Promise.firstLook()},
 	}
 	if plan.Budget > 0 {
 		p.Plan = append(p.Plan, keyValue{"budget", plan.Budget.String()})
@@ -320,6 +326,13 @@ func (a *Analysis) addEnvironment(p *page) {
 	if l := a.absoluteLine(); l != "" {
 		p.Environment = append(p.Environment, keyValue{"absolute figures", l})
 	}
+}
+
+func (p Promise) firstLook() string {
+	if p.MinBlocks == 0 {
+		return "none"
+	}
+	return fmt.Sprintf("after %d blocks", p.MinBlocks)
 }
 
 func turnText(p spec.Plan) string {

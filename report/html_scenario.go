@@ -23,10 +23,10 @@ func (a *Analysis) pageScenario(scenario string, i int) pageScenario {
 		if r.Scenario != scenario || !r.Judged {
 			continue
 		}
-		words = append(words, metricTitle(r.Metric)+" "+r.verdictWord())
+		words = append(words, metricTitle(r.Metric)+" "+a.verdictWord(r))
 		out.Open = out.Open || r.Marked
 		if !r.Verdict.measured() {
-			out.Notes = append(out.Notes, join(string(r.Verdict), plain(r.Reason)))
+			out.Notes = append(out.Notes, join(string(r.Verdict), brief(r.Reason)))
 			continue
 		}
 		out.Charts = append(out.Charts, a.blockFigure(r))

@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"flag"
 	"fmt"
-	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -15,16 +13,13 @@ import (
 	"github.com/tandem-bench/tandem/runner/journal"
 )
 
-var htmlOut = flag.String("html", "", "write the HTML reports into this folder, for html/check")
+var htmlOut = flag.String("html", "", "write screenshots of the HTML reports into this folder")
 
 // pages renders every world.
 func pages(t *testing.T) map[string][]byte {
 	out := map[string][]byte{}
 	for name, a := range analyses() {
 		out[name] = render(t, "html", a)
-		if *htmlOut != "" {
-			check(t, os.WriteFile(filepath.Join(*htmlOut, name+".html"), out[name], 0o644))
-		}
 	}
 	return out
 }
@@ -103,19 +98,25 @@ func TestHTMLEscapesNames(t *testing.T) {
 // A hundred rows of twenty blocks, each with its pictures, stay under a
 // megabyte.
 func TestHTMLSize(t *testing.T) {
-	var names []string
-	for i := range 100 {
-		names = append(names, fmt.Sprintf("http/route-%d", i))
-	}
-	w := newWorld(names...)
-	w.judge, w.blocks = []string{"rps"}, 20
-	doc := render(t, "html", analyze(t, w))
+	doc := hundredRows(t)
 	if len(doc) > 1_000_000 {
 		t.Errorf("%d bytes", len(doc))
 	}
 	if n := bytes.Count(doc, []byte("<svg")); n < 200 {
 		t.Errorf("%d pictures of 100 rows", n)
 	}
+}
+
+// hundredRows is the page of a hundred rows of twenty blocks.
+func hundredRows(t *testing.T) []byte {
+	t.Helper()
+	var names []string
+	for i := range 100 {
+		names = append(names, fmt.Sprintf("http/route-%d", i))
+	}
+	w := newWorld(names...)
+	w.judge, w.blocks = []string{"rps"}, 20
+	return render(t, "html", analyze(t, w))
 }
 
 func TestHTMLOfVeryManyRows(t *testing.T) {

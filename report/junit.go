@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/tandem-bench/tandem/spec"
@@ -132,7 +133,7 @@ func (a *Analysis) gateCase(g GateResult) junitCase {
 	if g.Scenario == "" {
 		c.Name, c.Classname = plain(what), "the benchmark"
 	}
-	p := &junitProblem{Message: a.gateText(g), Type: g.Policy, Text: a.gateText(g)}
+	p := &junitProblem{Message: a.gateText(g), Type: g.Policy, Text: strings.Join(append([]string{a.gateText(g)}, newOutput(g.Reason).lines...), "\n")}
 	if p.Type == "" {
 		p.Type = "threshold"
 	}
@@ -151,7 +152,7 @@ func (r *Row) junitCase() junitCase {
 	c := junitCase{Name: plain(r.Metric + " of " + r.Head.Arm), Classname: plain(r.Scenario), Time: "0"}
 	switch {
 	case !r.Verdict.measured():
-		c.Skipped = &junitProblem{Message: plain(join(string(r.Verdict), r.Reason)), Type: string(r.Verdict)}
+		c.Skipped = &junitProblem{Message: join(string(r.Verdict), brief(r.Reason)), Type: string(r.Verdict)}
 	case r.Verdict == Unsure:
 		c.Skipped = &junitProblem{Message: r.sentence(true), Type: string(r.Verdict)}
 	default:

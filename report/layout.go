@@ -127,14 +127,18 @@ func (a *Analysis) tableOf(r *Row) (metric, unit string) {
 
 // judges reports whether a metric is judged in the scenario of a row.
 func (a *Analysis) judges(r *Row, metric string) bool {
-	return slices.ContainsFunc(a.Rows, func(o Row) bool {
-		return o.Scenario == r.Scenario && o.Head.Arm == r.Head.Arm && o.Metric == metric && o.Judged
-	})
+	for i := range a.Rows { // a row is large: it is not copied
+		if o := &a.Rows[i]; o.Scenario == r.Scenario && o.Head.Arm == r.Head.Arm && o.Metric == metric && o.Judged {
+			return true
+		}
+	}
+	return false
 }
 
 func (a *Analysis) throughput(scenario, head string) string {
 	found := ""
-	for _, r := range a.Rows {
+	for i := range a.Rows {
+		r := &a.Rows[i]
 		if r.Scenario == scenario && r.Head.Arm == head && (r.Metric == "rps" || r.Metric == "msgs") && (found == "" || r.Judged) {
 			found = r.Metric
 		}
@@ -142,11 +146,23 @@ func (a *Analysis) throughput(scenario, head string) string {
 	return found
 }
 
+// reachable is how many times the blocks of its plan a row may take to be
+// settled before the number of blocks is no advice any more.
+const reachable = 10
+
+// outOfReach reports whether no plan of a like size would settle the row.
+func (a *Analysis) outOfReach(r *Row) bool {
+	most := reachable * a.Spec.Plan.Blocks.Max
+	return r.Verdict == Unsure && r.Reason == "" && most > 0 && (r.MoreBlocks == 0 || r.Blocks+r.MoreBlocks > most)
+}
+
 // verdictWord is the verdict with its estimate of what would settle it.
-func (r *Row) verdictWord() string {
+func (a *Analysis) verdictWord(r *Row) string {
 	switch {
 	case r == nil || r.Verdict == "":
 		return ""
+	case a.outOfReach(r):
+		return "unsure, out of reach"
 	case r.Verdict == Unsure && r.MoreBlocks > 0:
 		return fmt.Sprintf("unsure, +%d", r.MoreBlocks)
 	}
@@ -154,10 +170,10 @@ func (r *Row) verdictWord() string {
 }
 
 // verdictWords joins the verdicts of a line: one word where they agree.
-func verdictWords(rows []*Row) string {
+func (a *Analysis) verdictWords(rows []*Row) string {
 	var words []string
 	for _, r := range rows {
-		if w := r.verdictWord(); w != "" {
+		if w := a.verdictWord(r); w != "" {
 			words = append(words, w)
 		}
 	}

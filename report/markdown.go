@@ -89,6 +89,7 @@ func (m *markdown) document() string {
 	m.broken(m.absent)
 	m.gates()
 	m.warnings()
+	m.outputs()
 	if len(m.still) > 0 {
 		m.fold(restTitle(m.still), func() { m.table(m.still, m.rest) })
 	}
@@ -139,7 +140,7 @@ func (m *markdown) heading() {
 	}
 	fmt.Fprintf(&m.b, "### %s: %s\n\n", escape(name), m.headline())
 	if m.a.Partial != "" {
-		fmt.Fprintf(&m.b, "**Partial run:** %s\n\n", escape(m.a.Partial))
+		fmt.Fprintf(&m.b, "**Partial run:** %s\n\n", escape(brief(m.a.Partial)))
 	}
 	if m.a.Header.Same {
 		m.b.WriteString("Same-code run: every candidate is the baseline again, so any mark is a false alarm.\n\n")
@@ -211,14 +212,14 @@ func (m *markdown) judged(r *Row, many bool) {
 		head = escape(armTitle(m.a.arm(r.Head.Arm))) + ": " + head
 	}
 	ratio := showRatio(r.Ratio) + " (" + showChange(r.Change) + ")"
-	verdict := r.verdictWord()
+	verdict := m.a.verdictWord(r)
 	if r.Marked {
 		ratio, verdict = "**"+ratio+"**", "**"+verdict+"**"
 	}
 	if len(r.Warnings) > 0 {
 		verdict += " (warning)"
 	}
-	m.row([]string{escape(shorten(r.Scenario, 120)), escape(metricTitle(r.Metric)), sc.with(r.Base.Value), head, ratio, showNoise(r.Noise), verdict})
+	m.row([]string{escape(shorten(r.Scenario, 80)), escape(metricTitle(r.Metric)), sc.with(r.Base.Value), head, ratio, showNoise(r.Noise), verdict})
 }
 
 func (m *markdown) row(cells []string) {
@@ -240,7 +241,7 @@ func (m *markdown) broken(lines []lineOf) {
 		if len(m.a.Arms) > 2 {
 			who = " (" + r.Head.Arm + ")"
 		}
-		m.item(fmt.Sprintf("%s%s: %s", r.Scenario, who, join(string(r.Verdict), r.Reason)))
+		m.item(fmt.Sprintf("%s%s: %s", r.Scenario, who, join(string(r.Verdict), brief(r.Reason))))
 	}
 	m.b.WriteByte('\n')
 }
@@ -252,6 +253,7 @@ func (m *markdown) gates() {
 	m.b.WriteString("**Gates**\n\n")
 	var rest []GateResult
 	passed := 0
+	told := m.a.toldReasons()
 	for _, g := range m.a.gateGroups() {
 		rest = append(rest, g.rest...)
 		passed += g.passed
@@ -261,7 +263,7 @@ func (m *markdown) gates() {
 			m.item(fmt.Sprintf("and %d more", len(rest)-i))
 			break
 		}
-		m.item(string(g.Level) + ": " + m.a.gateText(g))
+		m.item(string(g.Level) + ": " + m.a.gateLine(g, told))
 	}
 	if passed > 0 {
 		m.item(fmt.Sprintf("pass: %s", count(passed, "row")))

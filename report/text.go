@@ -12,8 +12,7 @@ import (
 
 // writeText renders for a terminal or a log.
 func writeText(w io.Writer, a *Analysis, o RenderOptions) error {
-	t := &textWriter{a: a, o: o, bad: o.painter(color.FgRed, color.Bold), good: o.painter(color.FgGreen, color.Bold),
-		doubt: o.painter(color.FgYellow), strong: o.painter(color.Bold), faint: o.painter(color.Faint)}
+	t := newTextWriter(a, o)
 	t.head()
 	for _, s := range a.sections() {
 		t.section(s)
@@ -23,6 +22,7 @@ func writeText(w io.Writer, a *Analysis, o RenderOptions) error {
 	t.details()
 	t.gates()
 	t.warnings()
+	t.outputs()
 	t.environment()
 	_, err := io.WriteString(w, t.b.String())
 	return err
@@ -46,6 +46,11 @@ type textWriter struct {
 	bad, good, doubt, strong, faint painter
 }
 
+func newTextWriter(a *Analysis, o RenderOptions) *textWriter {
+	return &textWriter{a: a, o: o, bad: o.painter(color.FgRed, color.Bold), good: o.painter(color.FgGreen, color.Bold),
+		doubt: o.painter(color.FgYellow), strong: o.painter(color.Bold), faint: o.painter(color.Faint)}
+}
+
 // asciiNames are the renderer's own characters beyond ASCII.
 var asciiNames = strings.NewReplacer("µ", "u", "±", "+/-", "…", "~", "✗", "!", "✓", "+", "–", "-")
 
@@ -56,10 +61,11 @@ func (t *textWriter) glyphs(s string) string {
 	return asciiNames.Replace(s)
 }
 
-// line writes a text, wrapped, with continuation lines indented.
+// line writes a text, wrapped, with first before its first line and rest,
+// which is as wide or wider, before the others. first may be coloured.
 func (t *textWriter) line(p painter, first, rest, s string) {
 	s = t.glyphs(s)
-	for i, l := range wrap(s, max(t.o.Width-runes.StringWidth(first), 20), t.o.Width > 0) {
+	for i, l := range wrap(s, max(t.o.Width-runes.StringWidth(rest), 20), t.o.Width > 0) {
 		if i == 0 {
 			t.b.WriteString(first)
 		} else {
@@ -80,9 +86,9 @@ func (t *textWriter) head() {
 	if name == "" {
 		name = "benchmark"
 	}
-	t.line(t.strong, "", "", name)
+	t.line(t.strong, "", "  ", name)
 	if t.a.Partial != "" {
-		t.line(t.doubt, "", "  ", "partial run: "+plain(t.a.Partial))
+		t.line(t.doubt, "", "  ", "partial run: "+brief(t.a.Partial))
 	}
 	if t.a.Header.Same {
 		t.line(nil, "", "  ", "same-code run: every candidate is the baseline again, so any mark is a false alarm")
@@ -133,11 +139,15 @@ func (t *textWriter) paintOf(r *Row) painter {
 
 // legend explains the signs and words that the tables use, and no others.
 func (t *textWriter) legend() {
-	var marked, unsure, same bool
-	for _, r := range t.a.Rows {
+	var marked, unsure, far, same bool
+	for i := range t.a.Rows {
+		r := &t.a.Rows[i]
 		marked = marked || r.Marked
-		unsure = unsure || (r.Judged && r.Verdict == Unsure)
 		same = same || r.Verdict == Same
+		if r.Judged && r.Verdict == Unsure {
+			unsure = true
+			far = far || t.a.outOfReach(r)
+		}
 	}
 	var parts []string
 	if marked {
@@ -148,6 +158,9 @@ func (t *textWriter) legend() {
 	}
 	if unsure {
 		parts = append(parts, "unsure: neither moved nor shown to be the same; +N is about how many more blocks would settle it.")
+	}
+	if far {
+		parts = append(parts, fmt.Sprintf("out of reach: not even %d times this plan's blocks would; a quieter machine or a wider margin may.", reachable))
 	}
 	if len(parts) > 0 {
 		t.b.WriteByte('\n')
@@ -189,9 +202,10 @@ func (t *textWriter) gates() {
 		return
 	}
 	t.title("Gates")
+	told := t.a.toldReasons()
 	for _, g := range groups {
 		for _, r := range g.rest {
-			t.gate(r)
+			t.gate(r, told)
 		}
 		if g.passed > 0 {
 			t.line(nil, "  "+t.good.do("pass")+"  ", "        ", fmt.Sprintf("%s (%s)", plain(t.a.thresholdText(g.first)), g.passedText()))
@@ -199,7 +213,7 @@ func (t *textWriter) gates() {
 	}
 }
 
-func (t *textWriter) gate(g GateResult) {
+func (t *textWriter) gate(g GateResult, told map[rowKey]string) {
 	p := t.good
 	switch g.Level {
 	case spec.Fail:
@@ -207,7 +221,30 @@ func (t *textWriter) gate(g GateResult) {
 	case spec.Warn:
 		p = t.doubt
 	}
-	t.line(nil, "  "+p.do(fmt.Sprintf("%-4s", g.Level))+"  ", "        ", t.a.gateText(g))
+	t.line(nil, "  "+p.do(fmt.Sprintf("%-4s", g.Level))+"  ", "        ", t.a.gateLine(g, told))
+}
+
+// gateLine tells one gate's result on one row, below a table that gives the
+// reasons of the rows without figures.
+func (a *Analysis) gateLine(g GateResult, told map[rowKey]string) string {
+	if g.Threshold < 0 && g.Reason == told[rowKey{scenario: g.Scenario, arm: g.Arm}] {
+		g.Reason = ""
+	}
+	return a.gateText(g)
+}
+
+// toldReasons are the reasons that the tables give in the place of figures, by
+// scenario and candidate.
+func (a *Analysis) toldReasons() map[rowKey]string {
+	told := map[rowKey]string{}
+	for _, s := range a.sections() {
+		for _, e := range s.lines {
+			if r := e.absent(); r != nil {
+				told[rowKey{scenario: e.scenario, arm: s.head.Name}] = r.Reason
+			}
+		}
+	}
+	return told
 }
 
 // gateText tells one gate's result on one row.
@@ -231,7 +268,7 @@ func (a *Analysis) gateText(g GateResult) string {
 	if what == "" {
 		what = g.Policy
 	}
-	b.WriteString(join(plain(what), plain(g.Reason)))
+	b.WriteString(join(plain(what), brief(g.Reason)))
 	if g.Policy != "" {
 		fmt.Fprintf(&b, " (policy %s: %s)", g.Policy, g.Level)
 	}

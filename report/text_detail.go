@@ -119,9 +119,12 @@ func (t *textWriter) bare(heads []string, lines [][]string) {
 	t.b.WriteString(g.render(t.o.Width))
 }
 
-// plotWidth is the number of columns of the interval plot; odd, so that no
-// change has one of its own.
-const plotWidth = 41
+// plotWidth is the number of columns of the interval plot, and smallPlot that
+// of a plot in a table; odd, so that no change has one of its own.
+const (
+	plotWidth = 41
+	smallPlot = 21
+)
 
 // intervals plots the change of every judged row with its interval, all on
 // one scale, around the line of no change.
@@ -130,11 +133,11 @@ func (t *textWriter) intervals() {
 	reach, names := 0.0, 0
 	for i := range t.a.Rows {
 		r := &t.a.Rows[i]
-		if !r.Judged || !r.Verdict.measured() || math.IsInf(r.CI[1], 0) || math.IsNaN(r.CI[1]) {
+		if !r.bounded() {
 			continue
 		}
 		rows = append(rows, r)
-		reach = math.Max(reach, math.Max(math.Abs(r.CI[0]-1), math.Abs(r.CI[1]-1)))
+		reach = math.Max(reach, r.farthest())
 		names = max(names, runes.StringWidth(r.plotName(len(t.a.Arms) > 2)))
 	}
 	if len(rows) == 0 || reach == 0 {
@@ -150,8 +153,18 @@ func (t *textWriter) intervals() {
 		strings.Repeat(" ", plotWidth/2-len(right)) + right + "\n")
 	for _, r := range rows {
 		name := cut(r.plotName(len(t.a.Arms) > 2), names, t.glyphs("…"))
-		t.b.WriteString(name + strings.Repeat(" ", names-runes.StringWidth(name)) + gap + t.paintOf(r).do(t.plot(r, reach)) + "\n")
+		t.b.WriteString(name + strings.Repeat(" ", names-runes.StringWidth(name)) + gap + t.paintOf(r).do(t.plot(r, reach, plotWidth)) + "\n")
 	}
+}
+
+// bounded reports whether the row has an interval that can be drawn.
+func (r *Row) bounded() bool {
+	return r.Judged && r.Verdict.measured() && !math.IsInf(r.CI[1], 0) && !math.IsNaN(r.CI[1])
+}
+
+// farthest is the distance of the interval's farther end from no change.
+func (r *Row) farthest() float64 {
+	return math.Max(math.Abs(r.CI[0]-1), math.Abs(r.CI[1]-1))
 }
 
 func (r *Row) plotName(named bool) string {
@@ -174,17 +187,17 @@ func roundUp(x float64) float64 {
 	return 10 * ten
 }
 
-func (t *textWriter) plot(r *Row, reach float64) string {
+func (t *textWriter) plot(r *Row, reach float64, width int) string {
 	axis, line, dot, zero := '┤', '─', '●', '│'
 	open := '├'
 	if t.o.ASCII {
 		open, axis, line, dot, zero = '[', ']', '-', 'o', '|'
 	}
 	at := func(change float64) int {
-		return min(max(int(math.Round((change/reach+1)/2*(plotWidth-1))), 0), plotWidth-1)
+		return min(max(int(math.Round((change/reach+1)/2*float64(width-1))), 0), width-1)
 	}
-	out := []rune(strings.Repeat(" ", plotWidth))
-	out[plotWidth/2] = zero
+	out := []rune(strings.Repeat(" ", width))
+	out[width/2] = zero
 	lo, hi := at(r.CI[0]-1), at(r.CI[1]-1)
 	for i := lo; i <= hi; i++ {
 		out[i] = line

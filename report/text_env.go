@@ -41,7 +41,7 @@ const maxNamed = 4
 func (a *Analysis) allWarnings() []string {
 	var out, order []string
 	for _, w := range a.Warnings {
-		out = append(out, plain(w))
+		out = append(out, brief(w))
 	}
 	scenarios, metrics := map[string][]string{}, map[string][]string{}
 	add := func(to map[string][]string, key, value string) {
@@ -66,7 +66,7 @@ func (a *Analysis) allWarnings() []string {
 		if over := len(names) - maxNamed; over > 0 {
 			names = append(names[:maxNamed:maxNamed], fmt.Sprintf("%d more", over))
 		}
-		out = append(out, fmt.Sprintf("%s (%s): %s", strings.Join(names, ", "), strings.Join(metrics[w], ", "), plain(w)))
+		out = append(out, fmt.Sprintf("%s (%s): %s", strings.Join(names, ", "), strings.Join(metrics[w], ", "), brief(w)))
 	}
 	return out
 }
@@ -229,7 +229,7 @@ func (a *Analysis) absoluteLine() string {
 	diff := a.Audit.SoloRatio - 1
 	word := "more"
 	if diff < 0 {
-		word = "less"
+		word = "fewer"
 	}
 	return fmt.Sprintf("absolute figures are taken in turns of %v; in windows of their own the same copies did %s %s requests", a.Spec.Plan.Turn, percent(math.Abs(diff)), word)
 }

@@ -42,7 +42,7 @@ func (t *textWriter) grid(s section, narrow bool) *textGrid {
 	for i, e := range s.lines {
 		l := &g.lines[i]
 		if r := e.absent(); r != nil {
-			l.note, l.paint = t.glyphs(join(string(r.Verdict), plain(r.Reason))), t.doubt
+			l.note, l.paint = t.glyphs(join(string(r.Verdict), brief(r.Reason))), t.doubt
 		}
 	}
 	g.keys, g.ellipsis = keys, t.glyphs("…")
@@ -160,7 +160,7 @@ func (t *textWriter) verdicts(s section, pick func(entry) []*Row) []gridCell {
 			continue
 		}
 		rows := pick(e)
-		out[i] = text(verdictWords(rows))
+		out[i] = text(t.a.verdictWords(rows))
 		for _, r := range rows {
 			if p := t.paintOf(r); p != nil && (out[i].paint == nil || r.Worse > 0) {
 				out[i].paint = p

@@ -157,8 +157,12 @@ func runWarnings(j *journal.Run, a *Analysis, run *spec.Spec) []string {
 		out = append(out, anotherSpec)
 	}
 	out = append(out, identicalArms(j.Header, run)...)
-	if n := a.fewestBlocks(); n > 0 && n < a.Promise.MinBlocks {
-		out = append(out, fmt.Sprintf("%d block(s) cannot mark any change at alpha %g: at least %d are needed", n, a.Spec.Alpha, a.Promise.MinBlocks))
+	if n := a.fewestUnmarkable(); n > 0 {
+		need := fmt.Sprintf("the first look that can is after %d", a.Promise.MinBlocks)
+		if a.Promise.MinBlocks == 0 {
+			need = "nor can any look of this plan; allow more blocks or copies"
+		}
+		out = append(out, fmt.Sprintf("%s cannot mark any change at alpha %g: %s", count(n, "block"), a.Spec.Alpha, need))
 	}
 	for i := range a.Rows {
 		r := &a.Rows[i]
@@ -199,10 +203,12 @@ func changedList(o *journal.Origin) string {
 	return text
 }
 
-func (a *Analysis) fewestBlocks() int {
+// fewestUnmarkable is the least number of blocks of any row whose noise is not
+// known yet, and 0 where each could be marked.
+func (a *Analysis) fewestUnmarkable() int {
 	fewest := 0
 	for _, r := range a.Rows {
-		if r.Judged && r.Blocks > 0 && (fewest == 0 || r.Blocks < fewest) {
+		if r.Judged && r.Blocks > 0 && math.IsInf(r.Noise, 1) && (fewest == 0 || r.Blocks < fewest) {
 			fewest = r.Blocks
 		}
 	}
