@@ -86,6 +86,7 @@ func (e *execution) measureBlock(ctx context.Context, b Block) (failure, fatal e
 		if ctx.Err() != nil {
 			return nil, nil
 		}
+		e.report(Status{Phase: Measuring, Block: b.Index + 1, Scenario: e.Plan.Scenarios[k].ID()})
 		if err := e.scenario(ctx, b, k, instances); err != nil {
 			if hooked := new(hookError); errors.As(err, &hooked) {
 				return err, nil

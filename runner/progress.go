@@ -1,6 +1,10 @@
 package runner
 
-import "time"
+import (
+	"time"
+
+	"github.com/tandem-bench/tandem/runner/journal"
+)
 
 // Phase is a stage of a run.
 type Phase string
@@ -24,6 +28,7 @@ type Status struct {
 	Scenario string
 	Done     float64       // share of the plan's time that is over, 0 to 1
 	Left     time.Duration // expected until the plan's end; 0: not known yet
+	Run      *journal.Run  // what was measured so far; nil before the first block. To be read within the call only
 }
 
 // Progress receives every Status.

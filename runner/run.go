@@ -279,6 +279,7 @@ func (e *execution) report(s Status) {
 	}
 	s.Blocks = e.Plan.Blocks.Max
 	if e.rec != nil && s.Block > 0 {
+		s.Run = e.rec.run
 		perBlock := e.expectedBlock()
 		elapsed := e.Now().Sub(e.started)
 		total := time.Duration(e.Plan.Blocks.Max) * perBlock

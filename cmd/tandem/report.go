@@ -1,25 +1,25 @@
 package main
 
 import (
-	"os"
-	"slices"
+	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/tandem-bench/tandem/report"
-	"github.com/tandem-bench/tandem/runner/journal"
 )
 
 func (a *app) reportCmd() *cobra.Command {
-	var formats, outputs []string
+	out := outputs{known: report.Formats()}
+	var detail bool
 	cmd := &cobra.Command{
 		Use:   "report [RUN]",
 		Short: "Show a run again, in any format",
 		Long: `Makes the report of a run again from its journal, whole or partial. RUN is an
-ID, a run's folder or a journal file; the default is the latest run. --format and
--o may be repeated in pairs.`,
+ID, a run's folder, a journal or a result.json; the default is the latest run.
+--format and -o may be repeated in pairs.`,
 		Example: `  tandem report
+  tandem report --detail
   tandem report 20261130-101500-a1b2 --format markdown -o bench.md --format json -o bench.json`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 1 {
@@ -28,51 +28,24 @@ ID, a run's folder or a journal file; the default is the latest run. --format an
 			return nil
 		},
 		RunE: func(_ *cobra.Command, args []string) error {
-			return a.report(append(args, "")[0], formats, outputs)
+			return a.report(append(args, "")[0], out, detail)
 		},
 	}
-	cmd.Flags().StringArrayVar(&formats, "format", nil, "format: "+strings.Join(report.Formats(), ", ")+" (default text)")
-	cmd.Flags().StringArrayVarP(&outputs, "output", "o", nil, "file for the format in the same place (default: standard output)")
+	out.flags(cmd)
+	cmd.Flags().BoolVar(&detail, "detail", false, "the latencies and rates of every arm, too (text)")
 	return cmd
 }
 
-func (a *app) report(arg string, formats, outputs []string) error {
-	if len(formats) == 0 {
-		formats = []string{"text"}
+func (a *app) report(arg string, out outputs, detail bool) error {
+	if err := out.check(); err != nil {
+		return err
 	}
-	if len(outputs) > len(formats) {
-		return usageErrorf("found %d -o for %d --format: each file needs a format", len(outputs), len(formats))
-	}
-	for _, f := range formats {
-		if !slices.Contains(report.Formats(), f) {
-			return usageErrorf("--format: found %q, expected one of %s", f, strings.Join(report.Formats(), ", "))
-		}
-	}
-	dir, err := os.Getwd()
-	if err != nil {
-		return &exitError{exitUsage, err}
-	}
-	path, err := findRun(dir, arg)
+	analysis, err := openRun(arg)
 	if err != nil {
 		return err
 	}
-	run, err := journal.Open(path)
-	if err != nil {
-		return &exitError{exitUsage, err}
-	}
-	analysis, err := report.Analyze(run, nil)
-	if err != nil {
-		return &exitError{exitUsage, err}
-	}
-	for i, f := range formats {
-		if i < len(outputs) {
-			err = writeReport(outputs[i], f, analysis)
-		} else {
-			err = a.show(analysis, f)
-		}
-		if err != nil {
-			return notMeasured(err)
-		}
-	}
-	return nil
+	return out.write(a, func(w io.Writer, format string, o report.RenderOptions) error {
+		o.Detail = detail
+		return report.Write(w, format, analysis, o)
+	})
 }

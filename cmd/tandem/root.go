@@ -125,7 +125,7 @@ Exit codes: 0 passed, 1 a gate failed, 2 the spec or the command line is wrong,
 		Version:       version(),
 	}
 	root.PersistentFlags().StringVar(&a.color, "color", "auto", "colour: auto, always or never (NO_COLOR is respected by auto)")
-	root.AddCommand(a.runCmd(), a.reportCmd(), a.planCmd(), a.doctorCmd(), a.doctorServerCmd(), a.validateCmd(), a.schemaCmd(), a.initCmd(), a.mergeCmd(), a.checkCmd(), a.commentCmd())
+	root.AddCommand(a.runCmd(), a.reportCmd(), a.planCmd(), a.compareCmd(), a.historyCmd(), a.doctorCmd(), a.doctorServerCmd(), a.validateCmd(), a.schemaCmd(), a.initCmd(), a.mergeCmd(), a.checkCmd(), a.commentCmd())
 	root.CompletionOptions.HiddenDefaultCmd = true
 	return root
 }

@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -268,7 +269,7 @@ func (a *app) conclude(run *journal.Run, runErr error, s *spec.Spec, out, format
 	}
 	err = errors.Join(err, a.show(analysis, format))
 	if format == "text" {
-		fmt.Fprintf(a.stderr, "\nkept in %s; see it again with: tandem report %s\n", shortPath(out), shortPath(out))
+		a.sayKept(out)
 	}
 	a.publish(analysis, filepath.Join(out, "result.json"), format)
 	if runErr != nil {
@@ -278,6 +279,29 @@ func (a *app) conclude(run *journal.Run, runErr error, s *spec.Spec, out, format
 		return notMeasured(err)
 	}
 	return outcomeError(analysis)
+}
+
+// sayKept tells where the run is, and how to see it again. The command stands
+// whole on a line of its own where one line is not enough: it is to be copied.
+func (a *app) sayKept(out string) {
+	where, again := "kept in "+shortPath(out), "see it again with: tandem report "+a.runName(out)
+	sep := "; "
+	if width := a.width(a.stderr); width > 0 && len(where)+len(sep)+len(again) > width {
+		sep = "\n"
+	}
+	fmt.Fprint(a.stderr, "\n", where, sep, again, "\n")
+}
+
+// runName is what a RUN argument may call a run's folder: its ID, where that
+// leads to it, or its path.
+func (a *app) runName(out string) string {
+	id := filepath.Base(out)
+	if dir, err := os.Getwd(); err == nil {
+		if path, err := findRun(dir, id); err == nil && path == filepath.Join(out, "journal.jsonl") {
+			return id
+		}
+	}
+	return shortPath(out)
 }
 
 // outcomeError maps an outcome to its exit code. The report has said why.
@@ -296,11 +320,7 @@ func outcomeError(a *report.Analysis) error {
 
 // show prints an analysis to standard output.
 func (a *app) show(analysis *report.Analysis, format string) error {
-	return report.Write(a.product(format), format, analysis, report.RenderOptions{
-		Color: format == "text" && a.colored(a.stdout),
-		Width: a.width(a.stdout),
-		ASCII: a.asciiOnly(),
-	})
+	return report.Write(a.product(format), format, analysis, a.renderOptions(format))
 }
 
 // asciiOnly says whether the locale has no UTF-8.
@@ -328,24 +348,10 @@ func writeReports(s *spec.Spec, analysis *report.Analysis) error {
 }
 
 // writeReport writes one file whole or not at all.
-func writeReport(path, format string, analysis *report.Analysis) (err error) {
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return fmt.Errorf("writing the %s report: %w", format, err)
-	}
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
-	if err != nil {
-		return fmt.Errorf("writing the %s report: %w", format, err)
-	}
-	defer os.Remove(f.Name())
-	err = report.Write(f, format, analysis, report.RenderOptions{})
-	err = errors.Join(err, f.Chmod(0o644), f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		return fmt.Errorf("writing the %s report: %w", format, err)
-	}
-	return nil
+func writeReport(path, format string, analysis *report.Analysis) error {
+	return writeWhole(path, format, func(w io.Writer) error {
+		return report.Write(w, format, analysis, report.RenderOptions{})
+	})
 }
 
 // newID names a run: its time, so that IDs sort, and a random tail.
