@@ -59,10 +59,12 @@ type markdown struct {
 	notes []string
 
 	moved, absent, still []lineOf
+	told                 map[rowKey]string // reasons of the absent lines
 }
 
 // sort tells the lines apart by where they are shown.
 func (m *markdown) sort() {
+	m.told = m.a.toldReasons()
 	for _, s := range m.a.sections() {
 		for _, e := range s.lines {
 			l := lineOf{s, e}
@@ -253,7 +255,6 @@ func (m *markdown) gates() {
 	m.b.WriteString("**Gates**\n\n")
 	var rest []GateResult
 	passed := 0
-	told := m.a.toldReasons()
 	for _, g := range m.a.gateGroups() {
 		rest = append(rest, g.rest...)
 		passed += g.passed
@@ -263,7 +264,7 @@ func (m *markdown) gates() {
 			m.item(fmt.Sprintf("and %d more", len(rest)-i))
 			break
 		}
-		m.item(string(g.Level) + ": " + m.a.gateLine(g, told))
+		m.item(string(g.Level) + ": " + m.a.gateLine(g, m.told))
 	}
 	if passed > 0 {
 		m.item(fmt.Sprintf("pass: %s", count(passed, "row")))

@@ -6,11 +6,12 @@ import (
 	"strings"
 )
 
-// maxOutputs bounds the outputs that a report holds, and maxOutputLines the
-// lines of each; the run's logs have them all.
+// The bounds of the outputs that a report holds, of the lines of each, and of
+// the columns of each line; the run's logs have them all.
 const (
 	maxOutputs     = 3
 	maxOutputLines = 20
+	maxOutputLine  = 400
 )
 
 // output is what a program printed before it failed.
@@ -42,7 +43,7 @@ func (a *Analysis) outputs() []output {
 
 func newOutput(reason string) output {
 	first, rest, _ := strings.Cut(strings.TrimSpace(reason), "\n")
-	o := output{what: plain(first)}
+	o := output{what: shorten(plain(first), maxOutputLine)}
 	if strings.TrimSpace(rest) == "" {
 		return o
 	}
@@ -52,7 +53,7 @@ func newOutput(reason string) output {
 	}
 	margin := len(lines[0]) - len(strings.TrimLeft(lines[0], " "))
 	for _, l := range lines {
-		o.lines = append(o.lines, plain(strings.TrimPrefix(l, strings.Repeat(" ", margin))))
+		o.lines = append(o.lines, shorten(plain(strings.TrimPrefix(l, strings.Repeat(" ", margin))), maxOutputLine))
 	}
 	return o
 }

@@ -53,7 +53,7 @@ func (o *outputs) write(a *app, render renderFunc) error {
 		if i < len(o.files) {
 			err = writeWhole(o.files[i], f, func(w io.Writer) error { return render(w, f, report.RenderOptions{}) })
 		} else {
-			err = render(a.stdout, f, a.renderOptions(f))
+			err = render(a.product(f), f, a.renderOptions(f))
 		}
 		if err != nil {
 			return notMeasured(err)
