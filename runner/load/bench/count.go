@@ -125,7 +125,7 @@ func (one counted) run(ctx context.Context) error {
 	}
 	defer func() { _ = l.Close() }()
 	checks := one.served(t)
-	var started, ok, failed, open, windows int64
+	var started, ok, failed, open, windows, invalid int64
 	began := time.Now()
 	for ok < one.target {
 		samples, err := l.Run(ctx, load.Schedule{Mode: spec.Windows, Window: one.window, Order: identity})
@@ -133,14 +133,14 @@ func (one counted) run(ctx context.Context) error {
 			return err
 		}
 		r := samples[0]
-		if r.Invalid != "" {
-			return fmt.Errorf("window %d: %s", windows+1, r.Invalid)
+		if r.Invalid != "" { // a rate that was not reached, say; what was sent is counted all the same
+			invalid++
 		}
 		started, ok, failed, open = started+r.Started, ok+r.OK, failed+r.Failed, open+r.InFlight
 		windows++
 	}
 	served := one.served(t) - checks
-	fmt.Printf("%-5s %8d started = %d ok + %d failed + %d in flight; the server answered %d; %d windows, %v\n", one.name, started, ok, failed, open, served, windows, time.Since(began).Round(time.Second))
+	fmt.Printf("%-5s %8d started = %d ok + %d failed + %d in flight; the server answered %d; %d windows, %d of them invalid, %v\n", one.name, started, ok, failed, open, served, windows, invalid, time.Since(began).Round(time.Second))
 	if served != started || failed != 0 {
 		return fmt.Errorf("the server answered %d, the driver counts %d", served, started)
 	}
