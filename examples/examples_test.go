@@ -5,20 +5,26 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/tandem-bench/tandem/spec"
 )
 
-// short is a profile that goes through everything and measures next to
-// nothing. It is added to a copy of each spec.
+// short is a profile that goes through everything that another one does, and
+// measures next to nothing. It is added to a copy of each spec. Load tools
+// know whole seconds only, so there is no warm-up.
 const short = `
   test-short:
-    plan: { blocks: 2, window: 40ms, warmup: 20ms }
+    <<: *%s
+    plan: { blocks: 1, window: 50ms, warmup: 0s }
 `
 
 // specs are the examples' spec files.
@@ -97,19 +103,35 @@ func read(t *testing.T, path string) string {
 // its report. What it says of the rows is left open: so short a run on a busy
 // machine may find anything but a failure.
 func TestExamplesRun(t *testing.T) {
+	tandem := build(t)
+	for _, path := range specs(t) {
+		for _, profile := range []string{"quick", "external"} {
+			if !strings.Contains(read(t, path), fmt.Sprintf("\n  %s: &%s ", profile, profile)) {
+				if profile == "quick" {
+					t.Errorf("%s has no profile quick with an anchor", path)
+				}
+				continue
+			}
+			t.Run(filepath.ToSlash(path)+"/"+profile, func(t *testing.T) {
+				file := prepared(t, path)
+				text := read(t, file) + fmt.Sprintf(short, profile)
+				if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+					t.Fatal(err)
+				}
+				run(t, tandem, file)
+			})
+		}
+	}
+}
+
+// build makes the tandem of this checkout.
+func build(t *testing.T) string {
+	t.Helper()
 	tandem := filepath.Join(t.TempDir(), "tandem")
 	if out, err := exec.Command("go", "build", "-o", tandem, "../cmd/tandem").CombinedOutput(); err != nil {
 		t.Fatalf("build tandem: %v\n%s", err, out)
 	}
-	for _, path := range specs(t) {
-		t.Run(filepath.ToSlash(path), func(t *testing.T) {
-			file := prepared(t, path)
-			if err := os.WriteFile(file, []byte(read(t, file)+short), 0o644); err != nil {
-				t.Fatal(err)
-			}
-			run(t, tandem, file)
-		})
-	}
+	return tandem
 }
 
 func run(t *testing.T, tandem, file string) {
@@ -127,7 +149,7 @@ func run(t *testing.T, tandem, file string) {
 	if err := json.Unmarshal([]byte(read(t, filepath.Join(out, "result.json"))), &result); err != nil {
 		t.Fatal(err)
 	}
-	s, _, err := spec.Load(file, spec.Options{Env: os.LookupEnv})
+	s, _, err := spec.Load(file, spec.Options{Profile: "test-short", Env: os.LookupEnv})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -142,7 +164,7 @@ func run(t *testing.T, tandem, file string) {
 		}
 	}
 	for _, sc := range s.Scenarios {
-		if !seen[sc.Name] && !seen[sc.ID()] {
+		if !seen[sc.ID()] {
 			t.Errorf("scenario %s has no verdict", sc.ID())
 		}
 	}
@@ -151,10 +173,34 @@ func run(t *testing.T, tandem, file string) {
 	}
 }
 
-// The two arms of a framework comparison run one and the same program.
-func TestExpressServersAreTheSame(t *testing.T) {
-	if read(t, "express/v4/server.js") != read(t, "express/v5/server.js") {
-		t.Error("server.js differs between v4 and v5")
+// Two versions of a package are compared by one and the same program.
+func TestServersAreTheSame(t *testing.T) {
+	for _, pair := range [][2]string{{"express/v4/server.js", "express/v5/server.js"}, {"webhooks/old/server.mjs", "webhooks/new/server.mjs"}} {
+		if read(t, pair[0]) != read(t, pair[1]) {
+			t.Errorf("%s and %s differ", pair[0], pair[1])
+		}
+	}
+}
+
+// The workflows of the pull request are those that init writes for its
+// repository, on its main branch.
+func TestWorkflowsAreThoseOfInit(t *testing.T) {
+	repo := filepath.Join(filepath.Dir(prepared(t, "pr-server/bench.yaml")), "repo")
+	commit := regexp.MustCompile(`tandem-bench/tandem@([0-9a-f]{40})`).FindStringSubmatch(read(t, "pr-server/workflows/bench.yml"))
+	if commit == nil {
+		t.Fatal("bench.yml names no commit of tandem")
+	}
+	for _, args := range [][]string{{"git", "checkout", "-q", "main"}, {build(t), "init", "--github", "--tandem", commit[1]}} {
+		c := exec.Command(args[0], args[1:]...)
+		c.Dir = repo
+		if out, err := c.CombinedOutput(); err != nil {
+			t.Fatalf("%s: %v\n%s", args, err, out)
+		}
+	}
+	for _, name := range []string{"bench.yml", "bench-comment.yml"} {
+		if diff := cmp.Diff(read(t, filepath.Join(repo, ".github/workflows", name)), read(t, filepath.Join("pr-server/workflows", name))); diff != "" {
+			t.Errorf("%s (-init +here): %s", name, diff)
+		}
 	}
 }
 

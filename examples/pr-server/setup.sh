@@ -17,5 +17,5 @@ git -C repo add -A
 git -C repo commit -q -m 'a small server'
 git -C repo checkout -q -b pr
 cp change/* repo/
-git -C repo commit -q -a -m 'keep the last item'
+git -C repo commit -q -a -m 'keep the last order'
 git -C repo log --oneline --decorate
