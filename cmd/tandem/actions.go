@@ -142,6 +142,16 @@ func (a *app) publish(analysis *report.Analysis, result, printed string) {
 	}))
 }
 
+// publishFailure says in the job summary and the outputs why there is no
+// table at all.
+func (a *app) publishFailure(why error) {
+	if !a.onActions() {
+		return
+	}
+	a.complain("writing the job summary", a.noteSummary("Nothing could be measured: "+why.Error()))
+	a.complain("writing the step's outputs", a.setOutputs([]output{{"outcome", string(report.NotMeasured)}}))
+}
+
 func (a *app) complain(doing string, err error) {
 	if err != nil {
 		fmt.Fprintf(a.stderr, "tandem: %s: %v\n", doing, err)

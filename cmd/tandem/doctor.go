@@ -173,12 +173,14 @@ func (a *app) measureSame(ctx context.Context, s *spec.Spec, dir string) (*repor
 	defer context.AfterFunc(ctx, stop)()
 	defer stop()
 	bar := a.newProgress(false)
+	resume := a.quiet()
 	run, err := runner.Run(ctx, runner.Options{
 		Spec: s, Plan: plan, Env: a.env, Environ: a.environ, ID: "doctor", Out: filepath.Join(dir, "run"),
 		Cache: filepath.Join(state, "cache"), Work: source.WorkParent(a.env), Tool: version(), Same: true,
 		Looks: []int{plan.Blocks.Max}, Progress: bar.update, Now: a.now,
 	})
 	bar.finish()
+	resume()
 	if ctx.Err() != nil {
 		return nil, &exitError{exitInterrupted, nil}
 	}

@@ -227,6 +227,7 @@ func (a *app) measure(ctx context.Context, s *spec.Spec, plan *runner.Plan, f ru
 		if refused := new(runner.ResumeError); errors.As(runErr, &refused) {
 			return &exitError{exitUsage, runErr}
 		}
+		a.publishFailure(runErr)
 		return notMeasured(runErr)
 	}
 	if plan.Shard.N > 0 {
@@ -265,6 +266,7 @@ func (a *app) conclude(run *journal.Run, runErr error, s *spec.Spec, out, format
 	err = errors.Join(writeReport(filepath.Join(out, "result.json"), "json", analysis), writeReports(s, analysis))
 	if runErr != nil && len(run.Trials) == 0 {
 		// A table of empty rows would only bury the reason.
+		a.publishFailure(runErr)
 		return notMeasured(errors.Join(runErr, err))
 	}
 	err = errors.Join(err, a.show(analysis, format))
