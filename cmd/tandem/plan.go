@@ -191,6 +191,8 @@ func describeLoad(sc spec.Scenario) string {
 		return fmt.Sprintf("http %s %s over %d connections", sc.HTTP.Method, sc.HTTP.Path, sc.HTTP.Connections)
 	case sc.WS != nil:
 		return fmt.Sprintf("ws %s over %d connections", sc.WS.Path, sc.WS.Connections)
+	case sc.Exec != nil && sc.Exec.Request != nil:
+		return fmt.Sprintf("exec %s, with %s %s", sc.Exec.Command, sc.Exec.Request.Method, sc.Exec.Request.Path)
 	case sc.Exec != nil:
 		return "exec " + sc.Exec.Command.String()
 	default:
