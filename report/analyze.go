@@ -55,11 +55,7 @@ func Analyze(j *journal.Run, s *spec.Spec) (*Analysis, error) {
 	}
 	ix := newIndex(j)
 	plan := planRows(h, run, a.Spec, ix.measured)
-	samples := make([]sample, len(plan))
-	for i, p := range plan {
-		samples[i] = ix.collect(p.scenario.ID(), p.base.Name, p.head.Name, p.metric)
-		a.Rows = append(a.Rows, newRow(p, samples[i], j, a))
-	}
+	samples := a.fillRows(plan, ix, j)
 	a.judge(plan, samples, ix)
 	a.Audit = sumAudit(j.Trials, a.Rows)
 	a.Services = sumServices(run, j.Trials)
@@ -109,15 +105,15 @@ func join(phrase, detail string) string {
 }
 
 // newRow fills in what is known of a row without judging it.
-func newRow(p planned, s sample, j *journal.Run, a *Analysis) Row {
+func newRow(p planned, s sample, j *journal.Run, a *Analysis, sides sideMemo) Row {
 	m := metricOf(p.metric, p.scenario)
 	nan := math.NaN()
 	r := Row{
 		Scenario: p.scenario.ID(), Name: p.scenario.Name, Matrix: p.scenario.Matrix,
 		Metric: p.metric, Unit: m.Unit, Better: m.Better,
 		Judged: p.judged, Control: p.scenario.Control,
-		Base:  newSide(p.base.Name, p.metric, s.baseTrials),
-		Head:  newSide(p.head.Name, p.metric, s.headTrials),
+		Base:  sides.of(p.base.Name, p.metric, s.baseTrials),
+		Head:  sides.of(p.head.Name, p.metric, s.headTrials),
 		Ratio: nan, Change: nan, Worse: nan, Noise: nan, P: nan,
 		CI: [2]float64{nan, nan}, Range: [2]float64{nan, nan},
 		Blocks: len(s.blocks), BlockIDs: s.blocks, Dropped: s.dropped, DropReasons: s.reasons,

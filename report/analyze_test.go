@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -280,6 +281,36 @@ func TestSettled(t *testing.T) {
 		got, why := at(c.w, c.blocks, []int{6, 10, 12})
 		if got != c.want || (got && why == "") {
 			t.Errorf("%s: %v %q", c.name, got, why)
+		}
+	}
+}
+
+// A clock that jumps while a run goes on changes no figure: what is measured
+// is measured by clocks that only go forward, and the times of day in the
+// journal only say when.
+func TestClockThatJumps(t *testing.T) {
+	analyse := func(jump time.Duration) *Analysis {
+		j := newWorld("a", "b").run()
+		for i := range j.Trials {
+			if j.Trials[i].Block >= 3 {
+				j.Trials[i].Started = j.Trials[i].Started.Add(jump)
+			}
+		}
+		for i := range j.Ends {
+			if j.Ends[i].Block >= 3 {
+				j.Ends[i].Ended = j.Ends[i].Ended.Add(jump)
+			}
+		}
+		a, err := Analyze(j, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return a
+	}
+	want := analyse(0)
+	for _, jump := range []time.Duration{-24 * time.Hour, time.Hour} {
+		if diff := cmp.Diff(want.Rows, analyse(jump).Rows, cmpopts.EquateNaNs(), cmpopts.IgnoreUnexported(Row{})); diff != "" {
+			t.Errorf("the clock jumped by %v:\n%s", jump, diff)
 		}
 	}
 }
