@@ -15,7 +15,7 @@ func TestHTMLInABrowser(t *testing.T) {
 	write := func(name string, doc []byte) {
 		check(t, os.WriteFile(filepath.Join(dir, name+".html"), doc, 0o644))
 	}
-	for _, name := range []string{"moved", "failed", "hostile", "several", "sweep", "partial"} {
+	for _, name := range []string{"failed", "crashed", "hostile", "sweep"} {
 		write(name, render(t, "html", analyses()[name]))
 	}
 	write("hundred", hundredRows(t))
