@@ -356,8 +356,10 @@ func stalled(t *testing.T, service time.Duration) (lies []string) {
 	}
 	for name, q := range map[string]float64{"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99} {
 		truth := stall.Quantile(own, q)
-		way := 3*time.Millisecond + truth/20
-		if d := time.Duration(v["response_time."+name] * 1e9); d < truth-way || d > truth+way {
+		// Too little is the lie to look for. Too much is also what a machine
+		// adds that lets the generator wait before it reads an answer.
+		least, most := truth-truth/20-3*time.Millisecond, truth+truth/2+10*time.Millisecond
+		if d := time.Duration(v["response_time."+name] * 1e9); d < least || d > most {
 			lies = append(lies, fmt.Sprintf("response_time.%s is %v, by the server's schedule %v", name, d, truth))
 		}
 	}
