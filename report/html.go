@@ -26,6 +26,10 @@ var htmlJS string
 // very large table still opens at once. Moved ones come first.
 const maxCharted = 150
 
+// maxNameInTable is the width of a name in the table of results; its section
+// has the whole.
+const maxNameInTable = 80
+
 // page is all that the template shows.
 type page struct {
 	Name, Outcome, OutcomeClass, When, ID, Tool string
@@ -256,7 +260,7 @@ func place(logRatio, reach float64) string {
 
 func (a *Analysis) pageRow(r *Row, reach float64) pageRow {
 	out := pageRow{
-		Scenario: plain(r.Scenario), Metric: metricTitle(r.Metric), Arm: armTitle(a.arm(r.Head.Arm)),
+		Scenario: shorten(plain(r.Scenario), maxNameInTable), Metric: metricTitle(r.Metric), Arm: armTitle(a.arm(r.Head.Arm)),
 		Word: a.verdictWord(r), Class: r.class(), Marked: r.Marked, Warned: len(r.Warnings) > 0,
 	}
 	if !r.Verdict.measured() {
