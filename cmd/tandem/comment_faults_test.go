@@ -198,7 +198,7 @@ func TestCommentOfHostileNames(t *testing.T) {
 	j.tandem(0)
 	body := j.body(12)
 	_, rest, _ := strings.Cut(body, "\n")
-	for _, tag := range []string{"<details><summary>", "</summary>", "</details>", "<sub>", "</sub>"} {
+	for _, tag := range []string{"<details><summary>", "</summary>", "</details>", "<sub>", "</sub>", "<pre>", "</pre>"} {
 		rest = strings.ReplaceAll(rest, tag, "")
 	}
 	rest = strings.ReplaceAll(rest, "[run 501](https://github.com/octo/app/actions/runs/501)", "")

@@ -94,8 +94,11 @@ func Render(a *report.Analysis, s Source) (string, error) {
 // closed ends the sections that a cut has left open: what follows would be
 // hidden in them.
 func closed(doc string) string {
-	open := strings.Count(doc, "<details>") - strings.Count(doc, "</details>")
-	return doc + strings.Repeat("\n</details>\n", max(open, 0))
+	for _, tag := range []string{"pre", "details"} {
+		open := strings.Count(doc, "<"+tag+">") - strings.Count(doc, "</"+tag+">")
+		doc += strings.Repeat("\n</"+tag+">\n", max(open, 0))
+	}
+	return doc
 }
 
 // RenderProblem makes the text of a comment where a run gave no result that

@@ -196,3 +196,15 @@ func TestRenderProblem(t *testing.T) {
 		t.Errorf("%s", body)
 	}
 }
+
+func TestClosed(t *testing.T) {
+	for in, want := range map[string]string{
+		"text": "text",
+		"<details><summary>x</summary>\n</details>": "<details><summary>x</summary>\n</details>",
+		"<details><summary>x</summary>\n<pre>\ncut": "<details><summary>x</summary>\n<pre>\ncut\n</pre>\n\n</details>\n",
+	} {
+		if got := closed(in); got != want {
+			t.Errorf("%q became %q, want %q", in, got, want)
+		}
+	}
+}
