@@ -103,6 +103,11 @@ func (a *agent) Copy(args CopyArgs, _ *Empty) error {
 	return source.CopyTree(a.ctx, filepath.Join(a.work, args.From), filepath.Join(a.work, args.To))
 }
 
+// MakeDir makes a folder in the work folder.
+func (a *agent) MakeDir(name string, _ *Empty) error {
+	return os.Mkdir(filepath.Join(a.work, name), 0o755)
+}
+
 // Remove removes a folder of the work folder.
 func (a *agent) Remove(name string, _ *Empty) error {
 	return source.Remove(filepath.Join(a.work, name))

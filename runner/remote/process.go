@@ -82,7 +82,7 @@ const maxTail = 20
 // maxLog is how much of a log is brought here, in bytes.
 const maxLog = 16 << 20
 
-// fetch appends a file of the work folder to one here, and removes it there.
+// fetch appends a file of the work folder to one here.
 func (h *Host) fetch(ctx context.Context, name, to string) (err error) {
 	f, err := os.OpenFile(to, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o644)
 	if err != nil {
@@ -105,7 +105,7 @@ func (h *Host) fetch(ctx context.Context, name, to string) (err error) {
 			break
 		}
 	}
-	return h.call(ctx, "Remove", name, &Empty{})
+	return nil
 }
 
 // Done is closed when the process has ended and nothing of it is left, and
@@ -171,6 +171,10 @@ func (p *Process) Stop(how spec.Stop) error {
 	if err == nil {
 		<-p.done
 	}
+	if err == nil && p.log != "" {
+		// Not earlier: whoever waits for the process reads its last words there.
+		err = p.h.Remove(context.Background(), logName(p.log))
+	}
 	return err
 }
 
@@ -196,7 +200,7 @@ func (h *Host) Run(ctx context.Context, c proc.Cmd, timeout time.Duration) (proc
 		return proc.Result{Code: -1}, err
 	}
 	if c.Log != "" {
-		return res, h.fetch(ctx, logName(c.Log), c.Log)
+		return res, errors.Join(h.fetch(ctx, logName(c.Log), c.Log), h.Remove(ctx, logName(c.Log)))
 	}
 	return res, nil
 }
@@ -251,6 +255,11 @@ func (s *sender) flush(last bool) error {
 // Copy copies a folder of the work folder there to a new one.
 func (h *Host) Copy(ctx context.Context, from, to string) error {
 	return h.call(ctx, "Copy", CopyArgs{from, to}, &Empty{})
+}
+
+// MakeDir makes a folder in the work folder there.
+func (h *Host) MakeDir(ctx context.Context, name string) error {
+	return h.call(ctx, "MakeDir", name, &Empty{})
 }
 
 // Remove removes a folder of the work folder there.
