@@ -106,7 +106,9 @@ func (s *soak) inject(f fault, over <-chan struct{}) bool {
 		s.remember(all)
 		var victims []int
 		for _, p := range all {
-			if len(p.args) > 1 && p.args[1] == f.victim {
+			// A child that has not executed its own program yet looks like its parent.
+			copied := slices.ContainsFunc(all, func(q process) bool { return q.pid == parentOf(p.pid) && slices.Equal(q.args, p.args) })
+			if len(p.args) > 1 && p.args[1] == f.victim && !copied {
 				victims = append(victims, p.pid)
 			}
 		}

@@ -90,6 +90,10 @@ func (s *soak) judgeCode(end ending, after *snapshot) {
 			complain("a broken run is green: " + why)
 		}
 	case 1, 4:
+		early := end.code == 4 && strings.Contains(end.stderr, "start the watchdog") && after.run == nil
+		if early && s.tally.faults["watchdog killed"] > 0 {
+			return // it was killed before it had said a word, and nothing was started yet
+		}
 		if !s.hurt && (after.run == nil || !after.disturbed()) {
 			complain("neither a server nor a load tool was hit, and no window says that the machine was too busy")
 		} else if end.code == 4 && end.stderr == "" {
