@@ -15,6 +15,7 @@ func (d *decoder) check(s *Spec) {
 	d.checkJudge(s)
 	d.checkThresholds(s)
 	d.checkServers(s)
+	d.checkHosts(s)
 	d.checkScenarios(s)
 	d.checkPins(s)
 	d.checkPlan(s)

@@ -184,7 +184,8 @@ func percentText(f float64) string {
 func (d *decoder) checkPins(s *Spec) {
 	root := d.marks.root.node.get("pins")
 	server, load := explicitCPUs(s.Pins.Server), explicitCPUs(s.Pins.Load)
-	if both := common(server, load); len(both) > 0 {
+	elsewhere := slices.ContainsFunc(s.Arms, func(a Arm) bool { return a.Server != nil && a.Server.Host != "" })
+	if both := common(server, load); len(both) > 0 && !elsewhere {
 		d.errorOn(root.get("load"), kindPins, fmt.Sprintf("load: CPU %d is among the server's, too", both[0]), "the generator needs CPUs of its own, or it takes time from the server")
 	}
 	if s.Pins.Require && s.Pins.Server == "none" && s.Pins.Load == "none" {
@@ -200,6 +201,9 @@ func (d *decoder) checkPins(s *Spec) {
 		key  string
 		cpus []int
 	}{{"server", server}, {"load", load}} {
+		if p.key == "server" && elsewhere {
+			continue // what that machine has is known when it is reached
+		}
 		for _, c := range p.cpus {
 			if !slices.Contains(d.o.CPUs, c) {
 				d.warnOn(root.get(p.key), kindPins, fmt.Sprintf("%s: this machine has no CPU %d", p.key, c), "another machine may have it; auto fits any")

@@ -291,6 +291,7 @@ func (d *decoder) server(v value) *Server {
 	m.on("env", func(v value) { s.Env = d.env(v, scopeServer) })
 	m.on("ready", func(v value) { s.Ready = d.ready(v, scopeServer) })
 	m.on("stop", func(v value) { s.Stop = d.stop(v) })
+	m.on("host", func(v value) { s.Host = d.hostRef(v) })
 	return s
 }
 
@@ -401,6 +402,7 @@ func (d *decoder) service(name string, v value) (Service, bool) {
 	m.on("env", func(v value) { s.Env = d.env(v, scopeService) })
 	m.on("ready", func(v value) { s.Ready = d.ready(v, scopeService) })
 	m.on("stop", func(v value) { s.Stop = d.stop(v) })
+	m.on("host", func(v value) { s.Host = d.serviceHost(v, m) })
 	m.on("reset", func(v value) { s.Reset = d.reset(v) })
 	m.on("port", func(v value) { d.count(v, 1, 65535, &s.Port) })
 	m.on("cpus", func(v value) { s.CPUs = d.cpuList(v, "") })

@@ -11,8 +11,10 @@ import (
 // marks remembers where things of the spec stand, for the checks that run
 // once everything is known.
 type marks struct {
-	services    []string // that are known where the decoder is
-	armServices []string // of any arm
+	hosts       []*node    // of each host, its key
+	hostRefs    []hostMark // where they are named
+	services    []string   // that are known where the decoder is
+	armServices []string   // of any arm
 	root        mapping
 	arms        []*node        // of each arm, its key
 	scenarios   []scenarioMark // of each scenario of the Spec
@@ -53,6 +55,7 @@ func (d *decoder) root(n *node) *Spec {
 			s.Name = name
 		}
 	})
+	m.on("hosts", func(v value) { s.Hosts = d.hosts(v) })
 	m.on("services", func(v value) { s.Services = d.services(v) })
 	d.arms(m, s)
 	d.marks.services = append(d.marks.services, d.marks.armServices...)

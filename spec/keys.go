@@ -12,17 +12,18 @@ import (
 // same; a test holds the two together.
 var (
 	rootObject = &object{"bench.yaml", []string{
-		"version", "name", "arms", "baseline", "env", "build", "services", "server", "before", "after", "pins", "generator", "limits", "plan",
+		"version", "name", "arms", "baseline", "env", "build", "hosts", "services", "server", "before", "after", "pins", "generator", "limits", "plan",
 		"matrix", "defaults", "scenarios", "judge", "alpha", "margin", "thresholds", "policy", "report", "versions", "profiles",
 	}}
 	armObject       = &object{"arm", []string{"git", "repo", "merge_base", "dir", "label", "setup", "build", "server", "env", "services"}}
 	stepObject      = &object{"step", []string{"run", "dir", "timeout", "env"}}
-	serverObject    = &object{"server", []string{"command", "dir", "env", "ready", "stop"}}
+	serverObject    = &object{"server", []string{"command", "dir", "env", "ready", "stop", "host"}}
 	readyObject     = &object{"ready", []string{"http", "tcp", "log", "exec", "timeout"}}
 	stopObject      = &object{"stop", []string{"signal", "timeout"}}
-	serviceObject   = &object{"service", []string{"command", "setup", "user", "dir", "env", "ready", "stop", "reset", "port", "cpus"}}
+	serviceObject   = &object{"service", []string{"command", "setup", "user", "dir", "env", "ready", "stop", "reset", "port", "cpus", "host"}}
 	resetObject     = &object{"reset", []string{"run", "before", "dir", "timeout", "env"}}
 	hooksObject     = &object{"hooks", []string{"run", "block", "scenario", "window"}}
+	hostObject      = &object{"host", []string{"ssh", "address", "dir"}}
 	pinsObject      = &object{"pins", []string{"server", "load", "require"}}
 	generatorObject = &object{"generator", []string{"cpus"}}
 	limitsObject    = &object{"limits", []string{"memory", "nofile", "processes"}}
@@ -83,6 +84,7 @@ var homes = []home{
 	{stepObject, "a step of build"},
 	{verifyObject, "a scenario's verify"},
 	{reportObject, "report"},
+	{hostObject, "an entry of hosts"},
 }
 
 const commaHint = "inside { } a comma ends an unquoted value; put the whole value in quotes"
@@ -182,6 +184,8 @@ func objectHint(v value, o *object) string {
 			return fmt.Sprintf("write %s: { http: %s }", v.key, text)
 		}
 		return fmt.Sprintf("write %s: { tcp: %s }", v.key, text)
+	case hostObject:
+		return fmt.Sprintf("write %s: { ssh: %s }", v.key, text)
 	case stopObject:
 		return fmt.Sprintf("write %s: { signal: %s }", v.key, strings.TrimPrefix(text, "SIG"))
 	case pinsObject:

@@ -15,7 +15,7 @@ var exclusive = map[string][][]string{
 
 // removable are the mappings of which a profile removes entries by naming
 // them null: the document itself, and mappings of names.
-var removable = []string{"", "arms", "scenarios", "services", "versions"}
+var removable = []string{"", "arms", "scenarios", "hosts", "services", "versions"}
 
 // override lays one node over another: mappings key by key, all else whole.
 // what is the kind of mapping, as in exclusive and removable.

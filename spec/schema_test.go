@@ -80,6 +80,8 @@ var structural = []string{kindUnknownKey, kindMissingKey, kindWrongType, kindBad
 // beyondSchema are the cases of testdata/err that are structural and that
 // the schema lets through, with the reason.
 var beyondSchema = map[string]string{
+	"host-differs": "arms are compared", "host-one-arm": "arms are compared", "host-command": "servers and commands are compared",
+	"host-user":               "keys are compared",
 	"arm-git-option":          "what git takes for a revision",
 	"arm-git-range":           "what git takes for a revision",
 	"arm-server-no-command":   "depends on the shared server",
@@ -261,7 +263,7 @@ func TestSchemaKeys(t *testing.T) {
 	defs["step"] = defs["step"].(map[string]any)["anyOf"].([]any)[1]
 	for name, o := range map[string]*object{
 		"": rootObject, "armPart": armObject, "step": stepObject, "serverPart": serverObject, "ready": readyObject, "stop": stopObject,
-		"servicePart": serviceObject, "pins": pinsObject, "generator": generatorObject, "limits": limitsObject, "plan": planObject,
+		"servicePart": serviceObject, "hostPart": hostObject, "pins": pinsObject, "generator": generatorObject, "limits": limitsObject, "plan": planObject,
 		"blocks": blocksObject, "scenario": scenarioObject, "scenarioPart": scenarioObject, "http": httpObject, "body": bodyObject,
 		"request": requestObject, "reset": resetObject, "hooks": hooksObject, "verifyPart": verifyObject, "prime": primeObject, "pacerPart": pacerObject, "tls": tlsObject, "signPart": signObject, "ws": wsObject, "execPart": execObject,
 		"extract": extractObject, "processPart": processObject, "threshold": thresholdObject, "policy": policyObject, "report": reportObject,
@@ -337,6 +339,7 @@ var schemaBlind = []string{
 	"is here twice", "checks responses", "errors is a share", "under the profile", "expected a rate above", "exclude each other", "goes with", "needs keepalive",
 	"expected one of http, ws, exec and command", `server: the key "command" is missing`, "expected a size from", "sends requests one by one", "think waits",
 	"found neither", "found an empty mapping", "is not a CPU", "runs backwards", "expected less than the mean", "whole number of bytes", "is written to one file", "are written to one file",
+	"is no ssh destination", "is no address", "that compares machines", "a command runs on this machine", "runs as who ssh logs in",
 }
 
 func messages(diags []Diagnostic) string {

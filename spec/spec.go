@@ -21,8 +21,9 @@ type Spec struct {
 	Profile string `json:"profile,omitempty"` // the profile applied, if any
 
 	Name       string      `json:"name"`
-	Baseline   string      `json:"baseline"` // name of the baseline arm
-	Arms       []Arm       `json:"arms"`     // in file order
+	Baseline   string      `json:"baseline"`        // name of the baseline arm
+	Arms       []Arm       `json:"arms"`            // in file order
+	Hosts      []Host      `json:"hosts,omitempty"` // other machines, in file order
 	Services   []Service   `json:"services,omitempty"`
 	Before     Hooks       `json:"before,omitzero"` // commands before the parts of the run
 	After      Hooks       `json:"after,omitzero"`
@@ -62,6 +63,14 @@ type Git struct {
 	MergeBase bool   `json:"merge_base"` // the merge base of HEAD and Ref instead of its tip
 }
 
+// Host is another machine, reached by ssh.
+type Host struct {
+	Name    string `json:"name"`
+	SSH     string `json:"ssh"`               // what the ssh client connects to
+	Address string `json:"address,omitempty"` // where its servers are reached; "": what ssh's configuration says
+	Dir     string `json:"dir"`               // for Tandem's files there; a relative one starts in the home folder
+}
+
 // Step is one command of a build or a hook.
 type Step struct {
 	Run     Command             `json:"run"`
@@ -96,6 +105,7 @@ type Server struct {
 	Env     map[string]Template `json:"env,omitempty"`
 	Ready   Ready               `json:"ready"`
 	Stop    Stop                `json:"stop"`
+	Host    string              `json:"host,omitempty"` // "": this machine
 }
 
 // Ready is a readiness probe: exactly one of HTTP, TCP, Log and Exec is set.
@@ -123,6 +133,7 @@ type Service struct {
 	Env     map[string]Template `json:"env,omitempty"`
 	Ready   Ready               `json:"ready"`
 	Stop    Stop                `json:"stop"`
+	Host    string              `json:"host,omitempty"` // "": this machine
 	Reset   *Reset              `json:"reset,omitempty"`
 	Port    int                 `json:"port,omitempty"` // 0: a free one, as ${port}
 	CPUs    string              `json:"cpus,omitempty"`
