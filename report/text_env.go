@@ -88,7 +88,9 @@ func (a *Analysis) environmentLines() []string {
 	for _, s := range a.Services {
 		out = append(out, serviceLine(s))
 	}
-	out = append(out, hostLine(a.Header, a.Audit), a.planLine(), a.promiseLine())
+	out = append(out, hostLine(a.Header, a.Audit))
+	out = append(out, remoteLines(a.Header)...)
+	out = append(out, a.planLine(), a.promiseLine())
 	if l := a.absoluteLine(); l != "" {
 		out = append(out, l)
 	}

@@ -11,7 +11,6 @@ import (
 
 	"github.com/tandem-bench/tandem/runner/load"
 	"github.com/tandem-bench/tandem/runner/proc"
-	"github.com/tandem-bench/tandem/runner/source"
 	"github.com/tandem-bench/tandem/spec"
 )
 
@@ -22,7 +21,7 @@ type instance struct {
 	name    string // "base#0"
 	dir     string // its tree
 	target  load.Target
-	process *proc.Process // nil where the arm has no server
+	process process // nil where the arm has no server
 }
 
 // rank orders instances as the plan does: by arm, the baseline first, and copy.
@@ -42,7 +41,7 @@ func (in *instance) dead() string {
 }
 
 // logTail is the end of a process's output, for an error.
-func logTail(p *proc.Process) string {
+func logTail(p process) string {
 	const lines = 10
 	tail := p.Tail(lines)
 	if tail == "" {
@@ -137,11 +136,17 @@ func (e *execution) layOut(ctx context.Context, b Block) ([]string, error) {
 	if err := e.removeCopies(); err != nil {
 		return nil, err
 	}
+	m := e.machine(e.serverHost())
+	for arm := range e.trees {
+		if _, err := m.Tree(ctx, arm); err != nil { // not part of the time of a copy
+			return nil, err
+		}
+	}
 	began := e.Now()
 	dirs := make([]string, len(b.Starts))
 	for slot, c := range b.Starts {
-		dirs[slot] = source.CopyDir(e.work, slot)
-		if err := e.trees[c.Arm].Copy(ctx, dirs[slot]); err != nil {
+		var err error
+		if dirs[slot], err = m.Copy(ctx, c.Arm, slot); err != nil {
 			return nil, fmt.Errorf("copying the tree of %s: %w", e.Plan.Arms[c.Arm], err)
 		}
 		e.copies[c.Arm] = append(e.copies[c.Arm], dirs[slot])
@@ -165,7 +170,8 @@ func (e *execution) keptCopies(b Block) []string {
 func (e *execution) start(ctx context.Context, b Block, slot int, c Copy, dir string) (*instance, error) {
 	in := &instance{Copy: c, slot: slot, name: e.copyName(c), dir: dir}
 	arm := e.arms[c.Arm]
-	port, err := proc.FreePort()
+	m := e.machine(e.serverHost())
+	port, err := m.FreePort(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -175,8 +181,8 @@ func (e *execution) start(ctx context.Context, b Block, slot int, c Copy, dir st
 		return nil, err
 	}
 	in.target = load.Target{
-		Name: in.name, Addr: vars["host"] + ":" + vars["port"], Vars: vars,
-		Dir: dir, Env: proc.Environ(e.Environ, env), CPUs: e.pins.Server,
+		Name: in.name, Addr: strings.TrimPrefix(vars["url"], "http://"), Vars: vars,
+		Dir: dir, Env: proc.Environ(m.Environ(), env), CPUs: e.pins.Server,
 	}
 	if arm.Server == nil || !e.needsServer() {
 		return in, nil
@@ -186,7 +192,7 @@ func (e *execution) start(ctx context.Context, b Block, slot int, c Copy, dir st
 
 func (e *execution) vars(c Copy, port int) spec.Vars {
 	p := strconv.Itoa(port)
-	host, url := address(port)
+	host, url := address(e.machine(e.serverHost()), port)
 	vars := e.serviceVars(e.Plan.Arms[c.Arm])
 	maps.Copy(vars, spec.Vars{
 		"port": p, "host": host, "url": url,
@@ -214,16 +220,20 @@ func (e *execution) startServer(ctx context.Context, b Block, in *instance, port
 	if err != nil {
 		return fmt.Errorf("the server of %s: %w", in.name, err)
 	}
-	in.process, err = e.sup.Start(ctx, proc.Cmd{
+	m := e.machine(server.Host)
+	in.process, err = m.Start(ctx, proc.Cmd{
 		Name: in.name, Argv: argv, Dir: filepath.Join(in.dir, server.Dir),
-		Env: proc.Environ(e.Environ, env), CPUs: e.pins.Server, Limits: e.Spec.Limits,
+		Env: proc.Environ(m.Environ(), env), CPUs: e.pins.Server, Limits: e.Spec.Limits,
 		Log: filepath.Join(e.Out, "logs", fmt.Sprintf("block%03d-%s-%d.log", b.Index+1, e.Plan.Arms[in.Arm], in.Index)),
 	})
 	if err != nil {
 		return fmt.Errorf("starting the server of %s (%s): %w", in.name, server.Command, err)
 	}
-	if err := e.waitReady(ctx, in.process, server.Ready, in.target.Vars, port, in.name); err != nil {
+	if err := e.waitReady(ctx, in.process, server.Ready, in.target.Vars, port, in.name, prober{m, probeDir(server.Host, in.dir, e.Spec.Dir)}); err != nil {
 		return err
+	}
+	if err := m.Reachable(ctx, in.target.Addr); err != nil {
+		return fmt.Errorf("%s: %w", in.name, err)
 	}
 	if err := in.process.VerifyPins(e.pins.Server); err != nil {
 		if e.Spec.Pins.Require {
@@ -235,12 +245,12 @@ func (e *execution) startServer(ctx context.Context, b Block, in *instance, port
 }
 
 // waitReady waits until the process answers its probe.
-func (e *execution) waitReady(ctx context.Context, p *proc.Process, ready spec.Ready, vars spec.Vars, port int, name string) error {
-	probe, err := e.probe(ready, vars, port)
+func (e *execution) waitReady(ctx context.Context, p process, ready spec.Ready, vars spec.Vars, port int, name string, at prober) error {
+	probe, err := e.probe(ready, vars, port, at)
 	if err != nil {
 		return fmt.Errorf("the readiness probe of %s: %w", name, err)
 	}
-	if err := proc.WaitReady(ctx, p, probe); err != nil {
+	if err := p.WaitReady(ctx, probe); err != nil {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}

@@ -116,10 +116,16 @@ func (e *execution) stepOf(ctx context.Context, s *service, name string, step sp
 	if s != nil {
 		at = s.place(e, env)
 	}
-	tail, err := e.command(ctx, source.Command{
+	c := source.Command{
 		Name: name, Argv: argv, Dir: filepath.Join(at.dir, step.Dir), Env: env, Timeout: step.Timeout,
 		Log: filepath.Join(e.Out, "logs", logName(name)+".log"),
-	}, at.user)
+	}
+	var tail string
+	if s != nil && s.Host != "" {
+		tail, err = e.commandThere(ctx, e.hosts[s.Host], c)
+	} else {
+		tail, err = e.command(ctx, c, at.user)
+	}
 	if err != nil {
 		return fmt.Errorf("%s (%s): %w%s", name, step.Run, err, tail)
 	}

@@ -1,7 +1,7 @@
 package runner
 
 import (
-	"fmt"
+	"net"
 	"regexp"
 	"strconv"
 	"strings"
@@ -11,7 +11,7 @@ import (
 )
 
 // probe makes the probe of a process that is to listen on port.
-func (e *execution) probe(r spec.Ready, vars spec.Vars, port int) (proc.Probe, error) {
+func (e *execution) probe(r spec.Ready, vars spec.Vars, port int, at prober) (proc.Probe, error) {
 	p := proc.Probe{Timeout: r.Timeout, Port: port}
 	switch {
 	case r.HTTP != "":
@@ -30,7 +30,7 @@ func (e *execution) probe(r spec.Ready, vars spec.Vars, port int) (proc.Probe, e
 		}
 		p.TCP = addr
 		if !strings.Contains(addr, ":") {
-			p.TCP = vars["host"] + ":" + addr
+			p.TCP = net.JoinHostPort(vars["host"], addr)
 		}
 	case r.Log != "":
 		re, err := regexp.Compile(r.Log)
@@ -43,14 +43,29 @@ func (e *execution) probe(r spec.Ready, vars spec.Vars, port int) (proc.Probe, e
 		if err != nil {
 			return p, err
 		}
-		p.Exec = &proc.Cmd{Name: r.Exec.String(), Argv: argv, Dir: e.Spec.Dir, Env: proc.Environ(e.Environ, nil)}
+		p.Exec = &proc.Cmd{Name: r.Exec.String(), Argv: argv, Dir: at.dir, Env: proc.Environ(at.Environ(), nil)}
 	default:
-		p.TCP = vars["host"] + ":" + strconv.Itoa(port)
+		p.TCP = net.JoinHostPort(vars["host"], strconv.Itoa(port))
 	}
 	return p, nil
 }
 
-// address is the URL of a port on this machine.
-func address(port int) (host, url string) {
-	return "127.0.0.1", fmt.Sprintf("http://127.0.0.1:%d", port)
+// prober is where the command of a probe runs.
+type prober struct {
+	machine
+	dir string
+}
+
+// probeDir is the folder of a server's probe: that of the spec, or, on a host,
+// which does not have it, the copy's tree.
+func probeDir(host, tree, specDir string) string {
+	if host != "" {
+		return tree
+	}
+	return specDir
+}
+
+// address is the address of a machine and the URL of a port there.
+func address(m machine, port int) (host, url string) {
+	return m.Address(), "http://" + net.JoinHostPort(m.Address(), strconv.Itoa(port))
 }

@@ -101,6 +101,12 @@ func differences(then, now *journal.Header) ([]string, error) {
 	differ("the server's CPUs", then.Pins.Server, now.Pins.Server)
 	differ("the generator's CPUs", then.Pins.Load, now.Pins.Load)
 	differ("the list of scenarios", strings.Join(then.Rows, " "), strings.Join(now.Rows, " "))
+	for i := range min(len(then.Hosts), len(now.Hosts)) {
+		was, is := then.Hosts[i], now.Hosts[i]
+		differ("the CPU of host "+was.Name, was.Host.CPU, is.Host.CPU)
+		differ("the kernel of host "+was.Name, was.Host.Kernel, is.Host.Kernel)
+		differ("the number of CPUs of host "+was.Name, fmt.Sprint(was.Host.Cores), fmt.Sprint(is.Host.Cores))
+	}
 	for i := range min(len(then.Arms), len(now.Arms)) {
 		was, is := then.Arms[i], now.Arms[i]
 		differ("the revision of "+was.Name, short(was.Revision), short(is.Revision))

@@ -76,10 +76,13 @@ func Run(ctx context.Context, o Options) (result *journal.Run, err error) {
 	// Processes end before their folders go: defers run in reverse.
 	defer func() { err = errors.Join(err, sup.Close()) }()
 	defer e.closeAll()
+	defer func() { err = errors.Join(err, e.closeHosts()) }()
 	defer func() { err = errors.Join(err, e.stopServices()) }()
 
 	ctx, cancel := e.limit(ctx)
 	defer cancel()
+	ctx, e.lose = context.WithCancelCause(ctx)
+	defer e.lose(nil)
 	if err := e.prepare(ctx); err != nil {
 		if broken := (*source.BuildError)(nil); errors.As(err, &broken) && ctx.Err() == nil && o.Resume == nil {
 			return e.unbuilt(broken)
@@ -109,6 +112,8 @@ type execution struct {
 	started time.Time
 	cut     time.Time // when the deadline ends the run in the middle of a block; zero: never
 
+	hosts       map[string]*there       // that are connected, by name
+	lose        context.CancelCauseFunc // ends the run, because a connection broke
 	services    []*service
 	data        string // the folder of the services' files; "": none asked for one
 	releaseData func() error
@@ -139,8 +144,17 @@ func (e *execution) prepare(ctx context.Context) error {
 	if err := e.choosePins(); err != nil {
 		return err
 	}
+	if err := e.connectHosts(ctx); err != nil {
+		return err
+	}
+	if err := e.pinThere(ctx); err != nil {
+		return err
+	}
 	e.startAudit()
-	var err error
+	err := e.auditThere(ctx)
+	if err != nil {
+		return err
+	}
 	if e.header, err = e.describe(ctx); err != nil {
 		return err
 	}
@@ -201,6 +215,9 @@ func (e *execution) blocks(ctx context.Context) (reason, detail string, err erro
 		}
 		began := e.Now()
 		failure, err := e.block(ctx, e.Plan.Block(i))
+		if lost := lostHost(ctx); lost != nil {
+			return journal.EndFailed, lost.Error(), lost
+		}
 		if ctx.Err() != nil {
 			if errors.Is(context.Cause(ctx), errDeadline) {
 				return journal.EndBudget, fmt.Sprintf("the deadline ended block %d before it was complete", i+1), nil

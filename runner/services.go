@@ -23,7 +23,8 @@ type service struct {
 	vars    spec.Vars
 	cpus    proc.CPUs
 	owner   *proc.User // who runs it; nil: we
-	process *proc.Process
+	there   string     // the folder that it is started in, on a host
+	process process
 }
 
 // title names a service in messages: "service db", "service db of head".
@@ -46,7 +47,7 @@ func (s *service) key() string {
 // and waits for each. The ports of all are chosen before the first starts,
 // so that each may name any other.
 func (e *execution) startServices(ctx context.Context) error {
-	if err := e.planServices(); err != nil {
+	if err := e.planServices(ctx); err != nil {
 		return err
 	}
 	for _, s := range e.services {
@@ -59,10 +60,10 @@ func (e *execution) startServices(ctx context.Context) error {
 
 // planServices gives each service its port and, where it asks for one, its
 // folder.
-func (e *execution) planServices() error {
+func (e *execution) planServices(ctx context.Context) error {
 	add := func(arm string, all []spec.Service) error {
 		for _, s := range all {
-			planned, err := e.planService(arm, s)
+			planned, err := e.planService(ctx, arm, s)
 			if err != nil {
 				return fmt.Errorf("service %s: %w", s.Name, err)
 			}
@@ -81,12 +82,12 @@ func (e *execution) planServices() error {
 	return nil
 }
 
-func (e *execution) planService(arm string, s spec.Service) (*service, error) {
-	planned := &service{Service: s, arm: arm, cpus: e.servicePins()}
+func (e *execution) planService(ctx context.Context, arm string, s spec.Service) (*service, error) {
+	planned := &service{Service: s, arm: arm, cpus: e.servicePins(s.Host)}
 	port := s.Port
 	var err error
 	if port == 0 {
-		if port, err = proc.FreePort(); err != nil {
+		if port, err = e.machine(s.Host).FreePort(ctx); err != nil {
 			return nil, err
 		}
 	}
@@ -95,8 +96,11 @@ func (e *execution) planService(arm string, s spec.Service) (*service, error) {
 			return nil, err
 		}
 	}
-	host, url := address(port)
+	host, url := address(e.machine(s.Host), port)
 	planned.vars = spec.Vars{"port": strconv.Itoa(port), "host": host, "url": url}
+	if s.Host != "" {
+		return planned, e.planThere(ctx, planned)
+	}
 	if planned.owner, err = proc.ForRoot(s.User); err != nil {
 		return nil, err
 	}
@@ -112,6 +116,9 @@ func (e *execution) planService(arm string, s spec.Service) (*service, error) {
 // place is where the commands of a service run, and who runs them: another
 // user may not be let into the spec's folder, and has a home elsewhere.
 func (s *service) place(e *execution, env map[string]string) place {
+	if s.Host != "" {
+		return place{dir: s.there}
+	}
 	p := place{dir: filepath.Join(e.Spec.Dir, s.Dir), user: s.owner}
 	if s.User != "" && s.Dir == "" {
 		p.dir = s.vars["data"]
@@ -190,8 +197,9 @@ func (e *execution) startService(ctx context.Context, s *service) error {
 	}
 	// An interruption leaves it running, for the commands after the run; it is
 	// stopped as the spec says, and not killed.
-	s.process, err = e.sup.Start(context.WithoutCancel(ctx), proc.Cmd{
-		Name: s.title(), Argv: argv, Dir: at.dir, User: at.user, Env: proc.Environ(e.Environ, env),
+	m := e.machine(s.Host)
+	s.process, err = m.Start(context.WithoutCancel(ctx), proc.Cmd{
+		Name: s.title(), Argv: argv, Dir: at.dir, User: at.user, Env: proc.Environ(m.Environ(), env),
 		CPUs: s.cpus, Log: filepath.Join(e.Out, "logs", "service-"+s.key()+".log"),
 	})
 	if err != nil {
@@ -201,7 +209,7 @@ func (e *execution) startService(ctx context.Context, s *service) error {
 	if err != nil {
 		return err
 	}
-	return e.waitReady(ctx, s.process, s.Ready, s.vars, port, s.title())
+	return e.waitReady(ctx, s.process, s.Ready, s.vars, port, s.title(), prober{m, probeDir(s.Host, s.there, e.Spec.Dir)})
 }
 
 // resetServices puts back the services that are to be before each part of
@@ -214,7 +222,11 @@ func (e *execution) resetServices(ctx context.Context, part spec.Part, vars spec
 		all := maps.Clone(s.vars)
 		maps.Copy(all, vars)
 		for _, st := range s.Reset.Steps {
-			if err := e.step(ctx, "reset of "+s.title(), st, all); err != nil {
+			var of *service
+			if s.Host != "" {
+				of = s // where its folder is; elsewhere a reset runs in the spec's
+			}
+			if err := e.stepOf(ctx, of, "reset of "+s.title(), st, all); err != nil {
 				return err
 			}
 		}
@@ -255,12 +267,21 @@ func (e *execution) stopServices() error {
 	return errors.Join(errs...)
 }
 
-// servicePins keeps services off the generator's CPUs, which it does not
-// share: it polls them without sleeping.
-func (e *execution) servicePins() proc.CPUs {
+// servicePins are the CPUs of services on this machine or a host: not the
+// generator's, which it does not share, since it polls them without sleeping.
+func (e *execution) servicePins(host string) proc.CPUs {
+	if h := e.hosts[host]; h != nil {
+		if host == e.serverHost() {
+			return h.Facts().CPUs.Minus(e.pins.Idle)
+		}
+		return h.Facts().CPUs
+	}
 	avail, err := proc.Available()
 	if err != nil {
 		return nil
+	}
+	if e.serverHost() != "" {
+		return avail.Minus(e.pins.Load)
 	}
 	return avail.Minus(e.pins.Load).Minus(e.pins.Idle)
 }

@@ -56,6 +56,11 @@ func (e *execution) command(ctx context.Context, c source.Command, as *proc.User
 		defer cancel()
 	}
 	res, err := e.sup.Run(ctx, proc.Cmd{Name: c.Name, Argv: c.Argv, Dir: c.Dir, Env: proc.Environ(e.Environ, c.Env), Log: c.Log, User: as})
+	return ending(ctx, res, err)
+}
+
+// ending says why a command failed, if it did, and with what last words.
+func ending(ctx context.Context, res proc.Result, err error) (tail string, _ error) {
 	switch {
 	case ctx.Err() != nil:
 		err = context.Cause(ctx)
@@ -88,7 +93,11 @@ func (e *execution) choosePins() error {
 	if err != nil {
 		return e.notPinned(err)
 	}
-	e.pins, err = proc.Assign(e.Spec.Pins, e.Spec.Generator.CPUs, avail, topology)
+	if e.serverHost() != "" {
+		e.pins, err = proc.AssignLoad(e.Spec.Pins, e.Spec.Generator.CPUs, proc.Machine{CPUs: avail, Topology: topology})
+	} else {
+		e.pins, err = proc.Assign(e.Spec.Pins, e.Spec.Generator.CPUs, avail, topology)
+	}
 	if err != nil {
 		return fmt.Errorf("pins: %w", err)
 	}
@@ -164,6 +173,7 @@ func (e *execution) plainHeader() (journal.Header, error) {
 		Filter: e.Filter, Same: e.Same, Host: e.host, Copies: e.Plan.Copies, Looks: e.Looks, Shard: e.Shard, Origin: e.Origin,
 		Pins: journal.Pins{Server: e.pins.Server.String(), Load: e.pins.Load.String(), Idle: e.pins.Idle.String()},
 	}
+	h.Hosts = e.hostFacts()
 	for _, s := range e.Plan.Scenarios {
 		h.Rows = append(h.Rows, s.ID())
 	}
@@ -178,6 +188,11 @@ func (e *execution) versions(ctx context.Context, arm int) (map[string]string, e
 	if len(e.Spec.Versions) == 0 {
 		return nil, nil
 	}
+	m := e.machine(e.serverHost())
+	dir, err := m.Tree(ctx, arm)
+	if err != nil {
+		return nil, err
+	}
 	ctx, cancel := context.WithTimeout(ctx, versionTimeout)
 	defer cancel()
 	found := map[string]string{}
@@ -187,7 +202,7 @@ func (e *execution) versions(ctx context.Context, arm int) (map[string]string, e
 			return nil, fmt.Errorf("versions.%s: %w", v.Name, err)
 		}
 		log := filepath.Join(e.Out, "logs", "version-"+e.Plan.Arms[arm]+"-"+v.Name+".log")
-		res, err := e.sup.Run(ctx, proc.Cmd{Name: "version of " + v.Name, Argv: argv, Dir: e.trees[arm].Dir, Env: proc.Environ(e.Environ, nil), Log: log})
+		res, err := m.Run(ctx, proc.Cmd{Name: "version of " + v.Name, Argv: argv, Dir: dir, Env: proc.Environ(m.Environ(), nil), Log: log})
 		if err != nil {
 			return nil, fmt.Errorf("versions.%s: %w", v.Name, err)
 		}
@@ -213,7 +228,7 @@ func (e *execution) removeCopies() error {
 	var errs []error
 	for _, dirs := range e.copies {
 		for _, d := range dirs {
-			errs = append(errs, source.Remove(d))
+			errs = append(errs, e.machine(e.serverHost()).Remove(d))
 		}
 	}
 	clear(e.copies)

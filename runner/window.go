@@ -88,7 +88,7 @@ func (e *execution) unpinned(sc spec.Scenario, all []*instance) []*instance {
 func (e *execution) loadOptions() load.Options {
 	return load.Options{
 		Env: e.Env, CPUs: e.pins.Load, Loops: e.Spec.Generator.CPUs,
-		Shared: len(e.pins.Load.And(e.pins.Server)) > 0,
+		Shared: e.serverHost() == "" && len(e.pins.Load.And(e.pins.Server)) > 0,
 		Temp:   e.work,
 	}
 }
@@ -224,7 +224,7 @@ func (w *window) turn(mode spec.Interleave) time.Duration {
 
 func (w *window) guard() load.Guard {
 	g := load.Guard{Steal: true, Lateness: lateness}
-	g.CPUs = append(append(g.CPUs, w.pins.Server...), w.pins.Load...)
+	g.CPUs = append(g.CPUs, w.pinsHere()...)
 	return g
 }
 
@@ -264,7 +264,7 @@ func (w *window) warmUp(ctx context.Context, conns load.Load, s load.Schedule) (
 }
 
 func (w *window) read(instances []*instance) (reading, error) {
-	r := reading{at: w.Now(), usage: make([]proc.Usage, len(instances)), services: w.readServices()}
+	r := reading{at: w.Now(), usage: make([]proc.Usage, len(instances)), services: w.readServices(), there: w.readThere()}
 	for i, in := range instances {
 		if in.process == nil {
 			continue

@@ -16,10 +16,14 @@ import (
 
 	"github.com/tandem-bench/tandem/cmd/tandem/internal/github/githubtest"
 	"github.com/tandem-bench/tandem/runner/proc"
+	"github.com/tandem-bench/tandem/runner/remote"
 )
 
 func TestMain(m *testing.M) {
 	if handled, code := proc.WatchdogMain(os.Args, os.Stdin); handled {
+		os.Exit(code)
+	}
+	if handled, code := remote.AgentMain(os.Args, os.Stdin, os.Stdout, os.Stderr); handled {
 		os.Exit(code)
 	}
 	testscript.Main(m, map[string]func(){
@@ -30,44 +34,48 @@ func TestMain(m *testing.M) {
 
 // TestScripts runs the command as a user does, one shell session a file.
 func TestScripts(t *testing.T) {
-	testscript.Run(t, testscript.Params{
-		Dir: "testdata/script",
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"waitfor":   waitFor,
-			"noprocess": noProcess,
-			"signal":    signalCommand,
-			"exits":     exits,
-			"github":    githubCommand,
-			"job":       runJob,
-			"gitlabjob": runGitLabJob,
-			"nothing":   nothingLeft,
-		},
-		Setup: func(e *testscript.Env) error {
-			e.Values[githubKey{}] = new(*githubtest.Server)
-			// Each script's servers carry its folder in their arguments.
-			e.Setenv("MARK", "mark-"+filepath.Base(e.WorkDir)+"-"+strconv.Itoa(os.Getpid()))
-			e.Setenv("XDG_CACHE_HOME", filepath.Join(e.WorkDir, "cache"))
-			repo, err := filepath.Abs("../..")
-			if err != nil {
-				return err
-			}
-			e.Setenv("REPO", repo)
-			// Builds in scripts share the caches of whoever runs the tests.
-			for _, name := range []string{"GOCACHE", "GOMODCACHE", "GOFLAGS", "GOPROXY"} {
-				out, err := exec.Command("go", "env", name).Output()
-				if err != nil {
-					return err
-				}
-				e.Setenv(name, strings.TrimSpace(string(out)))
-			}
-			e.Setenv("GIT_CONFIG_NOSYSTEM", "1")
-			e.Setenv("GIT_AUTHOR_NAME", "T")
-			e.Setenv("GIT_AUTHOR_EMAIL", "t@example.com")
-			e.Setenv("GIT_COMMITTER_NAME", "T")
-			e.Setenv("GIT_COMMITTER_EMAIL", "t@example.com")
-			return nil
-		},
-	})
+	testscript.Run(t, testscript.Params{Dir: "testdata/script", Cmds: scriptCommands(), Setup: scriptSetup})
+}
+
+// scriptCommands are what scripts may say beyond what testscript knows.
+func scriptCommands() map[string]func(*testscript.TestScript, bool, []string) {
+	return map[string]func(*testscript.TestScript, bool, []string){
+		"waitfor":   waitFor,
+		"noprocess": noProcess,
+		"signal":    signalCommand,
+		"exits":     exits,
+		"github":    githubCommand,
+		"job":       runJob,
+		"gitlabjob": runGitLabJob,
+		"nothing":   nothingLeft,
+	}
+}
+
+// scriptSetup gives a script its environment.
+func scriptSetup(e *testscript.Env) error {
+	e.Values[githubKey{}] = new(*githubtest.Server)
+	// Each script's servers carry its folder in their arguments.
+	e.Setenv("MARK", "mark-"+filepath.Base(e.WorkDir)+"-"+strconv.Itoa(os.Getpid()))
+	e.Setenv("XDG_CACHE_HOME", filepath.Join(e.WorkDir, "cache"))
+	repo, err := filepath.Abs("../..")
+	if err != nil {
+		return err
+	}
+	e.Setenv("REPO", repo)
+	// Builds in scripts share the caches of whoever runs the tests.
+	for _, name := range []string{"GOCACHE", "GOMODCACHE", "GOFLAGS", "GOPROXY"} {
+		out, err := exec.Command("go", "env", name).Output()
+		if err != nil {
+			return err
+		}
+		e.Setenv(name, strings.TrimSpace(string(out)))
+	}
+	e.Setenv("GIT_CONFIG_NOSYSTEM", "1")
+	e.Setenv("GIT_AUTHOR_NAME", "T")
+	e.Setenv("GIT_AUTHOR_EMAIL", "t@example.com")
+	e.Setenv("GIT_COMMITTER_NAME", "T")
+	e.Setenv("GIT_COMMITTER_EMAIL", "t@example.com")
+	return nil
 }
 
 // patience is how long a script waits for something that must come.

@@ -19,6 +19,7 @@ import (
 // say, good or bad.
 func serve(args []string) int {
 	f := flag.NewFlagSet("server", flag.ExitOnError)
+	host := f.String("host", "127.0.0.1", "address to listen on")
 	port := f.Int("port", 0, "port to listen on")
 	spin := f.Duration("spin", 0, "CPU time that each request burns")
 	failAfter := f.Int64("fail-after", -1, "answer 500 after this many requests")
@@ -88,7 +89,7 @@ func serve(args []string) int {
 		io.Copy(io.Discard, r.Body)
 		io.WriteString(w, *body)
 	}
-	l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", *port))
+	l, err := net.Listen("tcp", fmt.Sprintf("%s:%d", *host, *port))
 	if err != nil {
 		fmt.Println(err)
 		return 1

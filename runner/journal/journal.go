@@ -24,8 +24,9 @@ type Header struct {
 	Filter   []string        `json:"filter,omitempty"` // the --scenario globs of the run
 	Same     bool            `json:"same,omitempty"`   // every candidate was a copy of the baseline
 	Host     Host            `json:"host"`
-	Arms     []Arm           `json:"arms"` // in plan order, the baseline first
-	Rows     []string        `json:"rows"` // IDs of the planned scenarios, in spec order
+	Hosts    []RemoteHost    `json:"hosts,omitempty"` // other machines, in spec order
+	Arms     []Arm           `json:"arms"`            // in plan order, the baseline first
+	Rows     []string        `json:"rows"`            // IDs of the planned scenarios, in spec order
 	Copies   int             `json:"copies"`
 	Looks    []int           `json:"looks"`           // blocks after which the table is looked at
 	Shard    string          `json:"shard,omitempty"` // of a run --shard, "2/4"
@@ -70,6 +71,16 @@ type Host struct {
 	SMT        bool   `json:"smt,omitempty"`
 	Hypervisor string `json:"hypervisor,omitempty"`
 	Container  string `json:"container,omitempty"`
+}
+
+// RemoteHost is another machine on which a part of the run took place.
+type RemoteHost struct {
+	Name     string   `json:"name"`
+	SSH      string   `json:"ssh"`
+	Address  string   `json:"address"` // where the generator reached it
+	Servers  bool     `json:"servers,omitempty"`
+	Services []string `json:"services,omitempty"`
+	Host     Host     `json:"host"`
 }
 
 // Pins are the CPUs that were used; empty means unpinned.
