@@ -58,8 +58,12 @@ func runJob(ts *testscript.TestScript, neg bool, args []string) {
 		"github.event.pull_request.head.sha || github.sha": "",
 	}
 	for _, a := range args[2:] {
-		name, value, _ := strings.Cut(a, "=")
-		values[name] = value
+		// "inputs.args!=true" answers the expression inputs.args != ''.
+		if name, value, ok := strings.Cut(a, "!="); ok {
+			values[name+" != ''"] = value
+		} else if name, value, ok := strings.Cut(a, "="); ok {
+			values[name] = value
+		}
 	}
 	failed := false
 	ran := 0
