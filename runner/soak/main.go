@@ -12,6 +12,11 @@
 //
 // It prints a line for each thing that is wrong and, at the end, a tally. It
 // exits with 1 where anything was wrong; the folder with the run is then kept.
+//
+//	go run ./runner/soak -tandem /tmp/tandem -flat 2000
+//
+// makes one run of that many trials instead, undisturbed, and tells whether
+// Tandem's memory and open file descriptors grow with it.
 package main
 
 import (
@@ -50,6 +55,7 @@ func run(ctx context.Context, args []string, out io.Writer) (ok bool, err error)
 	tandem := fs.String("tandem", "tandem", "the `program` to break")
 	last := fs.Duration("for", time.Minute, "how long to go on")
 	seed := fs.Uint64("seed", uint64(time.Now().UnixNano()), "seed of the faults and their moments")
+	flat := fs.Int("flat", 0, "instead: make one undisturbed run of so many `trials`, and see whether memory and descriptors grow")
 	pause := fs.Duration("pause", time.Second, "rest between two runs, for the sake of whoever shares the machine")
 	if err := fs.Parse(args); err != nil {
 		return false, err
@@ -64,6 +70,10 @@ func run(ctx context.Context, args []string, out io.Writer) (ok bool, err error)
 	s, err := newSoak(program, rand.New(rand.NewPCG(*seed, 0)), out)
 	if err != nil {
 		return false, err
+	}
+	if *flat > 0 {
+		err = s.flat(ctx, *flat)
+		return len(s.tally.wrong) == 0, errors.Join(err, os.RemoveAll(s.dir))
 	}
 	fmt.Fprintf(out, "soak: seed %d, in %s\n", *seed, s.dir)
 	for end := time.Now().Add(*last); time.Now().Before(end) && ctx.Err() == nil && len(s.tally.wrong) < maxWrong; {

@@ -1,0 +1,139 @@
+//go:build linux
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/tandem-bench/tandem/runner/journal"
+)
+
+// use is what a process holds at one moment.
+type use struct {
+	resident int // kB, of its own
+	files    int // open file descriptors
+}
+
+// flat makes one long run that nobody disturbs, and tells whether Tandem
+// holds more at its end than at its beginning. It compares medians of the
+// second and the last tenth: the first has the start in it.
+func (s *soak) flat(ctx context.Context, trials int) error {
+	perBlock := len(arms) * copies * len(scenarios)
+	n := (trials + perBlock - 1) / perBlock
+	spec, err := os.ReadFile(filepath.Join(s.repo(), "bench.yaml"))
+	if err != nil {
+		return err
+	}
+	text := strings.Replace(string(spec), fmt.Sprintf("blocks: %d,", blocks), fmt.Sprintf("blocks: %d,", n), 1)
+	if err := os.WriteFile(filepath.Join(s.repo(), "bench.yaml"), []byte(text), 0o644); err != nil {
+		return err
+	}
+	cmd := exec.CommandContext(ctx, s.tandem, "run", "-q", "--out", s.result())
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = s.repo(), s.environ, io.Discard, s.out
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	uses := sampleUses(cmd)
+	if code := cmd.ProcessState.ExitCode(); code != 0 && code != 3 && code != 1 {
+		return fmt.Errorf("the run ended with %d", code)
+	}
+	run, err := journal.Open(s.result())
+	if err != nil {
+		return err
+	}
+	if len(run.Trials) < trials {
+		s.wrongf("the journal holds %d trials, expected %d", len(run.Trials), trials)
+	}
+	return s.compareUses(uses, len(run.Trials))
+}
+
+// sampleUses looks at a process ten times a second until it ends.
+func sampleUses(cmd *exec.Cmd) []use {
+	over := make(chan struct{})
+	go func() {
+		cmd.Wait()
+		close(over)
+	}()
+	tick := time.NewTicker(100 * time.Millisecond)
+	defer tick.Stop()
+	var uses []use
+	for {
+		select {
+		case <-over:
+			return uses
+		case <-tick.C:
+			if u, err := readUse(cmd.Process.Pid); err == nil {
+				uses = append(uses, u)
+			}
+		}
+	}
+}
+
+func readUse(pid int) (use, error) {
+	fds, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", pid))
+	if err != nil {
+		return use{}, err
+	}
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		return use{}, err
+	}
+	for line := range strings.Lines(string(status)) {
+		if rest, ok := strings.CutPrefix(line, "VmRSS:"); ok {
+			kB, err := strconv.Atoi(strings.TrimSuffix(strings.TrimSpace(rest), " kB"))
+			return use{resident: kB, files: len(fds)}, err
+		}
+	}
+	return use{}, errors.New("no VmRSS")
+}
+
+// compareUses prints what was held early and late, and what of it grew.
+func (s *soak) compareUses(uses []use, trials int) error {
+	tenth := len(uses) / 10
+	if tenth < 10 {
+		return fmt.Errorf("the run was too short: found %d samples, expected at least 100", len(uses))
+	}
+	early, late := uses[tenth:2*tenth], uses[9*tenth:]
+	resident := func(u use) int { return u.resident }
+	files := func(u use) int { return u.files }
+	fmt.Fprintf(s.out, "%d trials, %d samples; second tenth, last tenth, most (medians, and the most of all)\n", trials, len(uses))
+	fmt.Fprintf(s.out, "  resident, MB       %6.1f %6.1f %6.1f\n", float64(median(early, resident))/1024, float64(median(late, resident))/1024, float64(most(uses, resident))/1024)
+	fmt.Fprintf(s.out, "  open descriptors   %6d %6d %6d\n", median(early, files), median(late, files), most(uses, files))
+	// A trial is kept in memory until the report, a kilobyte or two each.
+	if grown, may := median(late, resident)-median(early, resident), 4*trials; grown > may {
+		s.wrongf("the resident set grew by %d kB, expected at most %d kB for %d trials", grown, may, trials)
+	}
+	if e, l := median(early, files), median(late, files); l > e+2 {
+		s.wrongf("the open descriptors grew from %d to %d", e, l)
+	}
+	return nil
+}
+
+func median(uses []use, of func(use) int) int {
+	values := make([]int, len(uses))
+	for i, u := range uses {
+		values[i] = of(u)
+	}
+	slices.Sort(values)
+	return values[len(values)/2]
+}
+
+func most(uses []use, of func(use) int) int {
+	m := 0
+	for _, u := range uses {
+		m = max(m, of(u))
+	}
+	return m
+}
