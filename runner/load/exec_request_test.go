@@ -107,6 +107,8 @@ func sendBy(t *testing.T, tool string, r spec.Request, want expanded) {
 		return
 	}
 	sample, err := driver.(*execDriver).runAgainst(t.Context(), server.Listener.Addr().String(), temp)
+	s.mu.Lock() // a request whose tool has gone may still be answered
+	defer s.mu.Unlock()
 	switch {
 	case err != nil:
 		t.Errorf("%s, %s: %v", tool, r.Method, err)
