@@ -105,7 +105,7 @@ func join(phrase, detail string) string {
 }
 
 // newRow fills in what is known of a row without judging it.
-func newRow(p planned, s sample, j *journal.Run, a *Analysis, sides sideMemo) Row {
+func newRow(p planned, s sample, j *journal.Run, a *Analysis, sides sideMemo, known *evidenceMemo) Row {
 	m := metricOf(p.metric, p.scenario)
 	nan := math.NaN()
 	r := Row{
@@ -125,8 +125,9 @@ func newRow(p planned, s sample, j *journal.Run, a *Analysis, sides sideMemo) Ro
 	case r.Verdict == Removed:
 		r.Base = newSide(p.base.Name, p.metric, validTrials(j, r.Scenario, p.base.Name))
 	case r.Verdict == "":
-		r.Warnings = rowWarnings(p, s)
-		r.limited = limitWarning(p, s) != ""
+		e := known.of(p, s)
+		r.Warnings = rowWarnings(p, s, e)
+		r.limited = limitWarning(p, e) != ""
 	}
 	return r
 }
@@ -185,19 +186,30 @@ func validTrials(j *journal.Run, scenario, arm string) []*journal.Trial {
 	return out
 }
 
-// newSide averages every metric of one arm over the trials that count.
+// newSide averages every metric of one arm over the trials that count. A
+// metric that some trials lack has no honest average over all, and is left out.
 func newSide(arm, metric string, trials []*journal.Trial) Side {
 	s := Side{Arm: arm, Value: math.NaN(), Metrics: map[string]float64{}, Trials: len(trials)}
-	samples := map[string][]float64{}
+	if len(trials) == 0 {
+		return s
+	}
+	names := trials[0].Metrics.Names()
+	centers := make([]center, len(names))
 	for _, t := range trials {
-		for name, v := range t.Metrics {
-			samples[name] = append(samples[name], v)
+		at := 0
+		for name, v := range t.Metrics.All() {
+			for at < len(names) && names[at] < name {
+				at++
+			}
+			if at < len(names) && names[at] == name {
+				centers[at].add(v)
+				at++
+			}
 		}
 	}
-	for name, vs := range samples {
-		// A metric that some trials lack has no honest average over all.
-		if len(vs) == len(trials) {
-			s.Metrics[name] = center(vs)
+	for i, name := range names {
+		if centers[i].n == len(trials) {
+			s.Metrics[name] = centers[i].value()
 		}
 	}
 	if v, ok := s.Metrics[metric]; ok {
@@ -206,20 +218,35 @@ func newSide(arm, metric string, trials []*journal.Trial) Side {
 	return s
 }
 
-// center is the geometric mean, whose quotient is the mean of the log
-// ratios; where a value is not positive it is the arithmetic mean.
-func center(vs []float64) float64 {
-	var sum, logSum float64
-	positive := true
+// center gathers values for their geometric mean, whose quotient is the mean
+// of the log ratios; where one is not positive, for the arithmetic mean.
+type center struct {
+	n           int
+	sum, logSum float64
+	notPositive bool
+}
+
+func (c *center) add(v float64) {
+	c.n++
+	c.sum += v
+	c.notPositive = c.notPositive || !(v > 0)
+	c.logSum += math.Log(v)
+}
+
+func (c *center) value() float64 {
+	if c.notPositive {
+		return c.sum / float64(c.n)
+	}
+	return math.Exp(c.logSum / float64(c.n))
+}
+
+// centerOf is the center of values.
+func centerOf(vs []float64) float64 {
+	var c center
 	for _, v := range vs {
-		sum += v
-		positive = positive && v > 0
-		logSum += math.Log(v)
+		c.add(v)
 	}
-	if positive {
-		return math.Exp(logSum / float64(len(vs)))
-	}
-	return sum / float64(len(vs))
+	return c.value()
 }
 
 // judge fills in ratios, noise and verdicts of the rows that have samples.

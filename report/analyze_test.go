@@ -77,7 +77,7 @@ func TestUnitsDoNotMatter(t *testing.T) {
 		a := mustAnalyze(t, w.run())
 		edit := w.edit
 		w.edit = func(tr *journal.Trial) bool {
-			tr.Metrics["cpu_per_request"] *= factor
+			setMetric(tr, "cpu_per_request", tr.Metrics.Value("cpu_per_request")*(factor))
 			return edit(tr)
 		}
 		b := mustAnalyze(t, w.run())

@@ -23,7 +23,7 @@ func sumAudit(trials []journal.Trial, rows []Row) AuditSummary {
 		}
 		s.StealMax = math.Max(s.StealMax, t.Audit.Steal)
 		s.StealMean += t.Audit.Steal / float64(len(trials))
-		if rps := t.Metrics["rps"]; rps > 0 && t.Audit.SoloRPS > 0 {
+		if rps := t.Metrics.Value("rps"); rps > 0 && t.Audit.SoloRPS > 0 {
 			solo = append(solo, t.Audit.SoloRPS/rps)
 		}
 		// The cycles are those of the run that all copies took part in.
@@ -53,7 +53,7 @@ func audits(trials []*journal.Trial, of func(journal.Audit) float64) []float64 {
 func medianMetric(trials []*journal.Trial, name string) (float64, bool) {
 	var vs []float64
 	for _, t := range trials {
-		if v, ok := t.Metrics[name]; ok {
+		if v, ok := t.Metrics.Get(name); ok {
 			vs = append(vs, v)
 		}
 	}

@@ -71,12 +71,12 @@ func (a *Analysis) benchLines(b *bufio.Writer, sc spec.Scenario, scenario, arm s
 		}
 		line := ""
 		for _, m := range metrics {
-			if v, ok := t.Metrics[m]; ok {
+			if v, ok := t.Metrics.Get(m); ok {
 				line += fmt.Sprintf(" %s %s", float(v), benchUnit(m, metricOf(m, sc)))
 			}
 		}
 		if line != "" {
-			fmt.Fprintf(b, "Benchmark%s %d%s\n", benchName(sc, scenario), max(int64(t.Metrics["requests"]), 1), line)
+			fmt.Fprintf(b, "Benchmark%s %d%s\n", benchName(sc, scenario), max(int64(t.Metrics.Value("requests")), 1), line)
 		}
 	}
 }

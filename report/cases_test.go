@@ -24,10 +24,10 @@ func TestCaseGeneratorIsTheLimit(t *testing.T) {
 	w.noise = 0.001
 	w.edit = func(tr *journal.Trial) bool {
 		tr.Audit.GeneratorBusy = 0.99
-		tr.Metrics["busy"] = 0.72
+		setMetric(tr, "busy", 0.72)
 		if tr.Arm == "head" {
-			tr.Metrics["busy"] = 0.60
-			tr.Metrics["cpu_per_request"] /= 1.17
+			setMetric(tr, "busy", 0.60)
+			setMetric(tr, "cpu_per_request", tr.Metrics.Value("cpu_per_request")/1.17)
 		}
 		return true
 	}
@@ -85,7 +85,7 @@ func TestCaseShorterResponse(t *testing.T) {
 	w.speed = slower("head", "http/hello", -0.06)
 	w.edit = func(tr *journal.Trial) bool {
 		if tr.Arm == "head" {
-			tr.Metrics["bytes_per_request"] *= 0.85
+			setMetric(tr, "bytes_per_request", tr.Metrics.Value("bytes_per_request")*0.85)
 		}
 		return true
 	}
@@ -101,7 +101,7 @@ func TestCaseNoSamples(t *testing.T) {
 	w.gates = []spec.Threshold{{Metric: "rps", Scenario: "*", Fail: gate("worse > noise"), Line: 9}}
 	w.edit = func(tr *journal.Trial) bool {
 		if tr.Arm == "head" {
-			delete(tr.Metrics, "rps")
+			dropMetric(tr, "rps")
 		}
 		return true
 	}
@@ -154,7 +154,7 @@ func TestCaseRestartedServer(t *testing.T) {
 	w := newWorld("http/hello")
 	w.edit = func(tr *journal.Trial) bool {
 		if tr.Block == 3 && tr.Arm == "head" && tr.Copy == 0 {
-			tr.Metrics["rps"] *= 0.4
+			setMetric(tr, "rps", tr.Metrics.Value("rps")*0.4)
 			tr.Invalid = "the server process 4711 was replaced by 4733 in mid-window"
 		}
 		return true
@@ -208,7 +208,7 @@ func TestCaseDifferentDurations(t *testing.T) {
 		if tr.Arm == "head" {
 			tr.Elapsed = 10.02
 		}
-		tr.Metrics["requests"] = math.Round(tr.Metrics["rps"] * tr.Elapsed)
+		setMetric(tr, "requests", math.Round(tr.Metrics.Value("rps")*tr.Elapsed))
 		return true
 	}
 	r := row(t, analyze(t, w), "http/hello", "rps")

@@ -20,8 +20,8 @@ func twoRuns(t *testing.T, oldBy, newBy float64) (*Analysis, *Analysis) {
 	now := newWorld("a", "b")
 	now.seed, now.speed = 99, slower("head", "a", newBy)
 	now.edit = func(tr *journal.Trial) bool { // a machine at half the speed
-		tr.Metrics["rps"] /= 2
-		tr.Metrics["cpu_per_request"] *= 2
+		setMetric(tr, "rps", tr.Metrics.Value("rps")/2)
+		setMetric(tr, "cpu_per_request", tr.Metrics.Value("cpu_per_request")*(2))
 		tr.Elapsed *= 2
 		return true
 	}

@@ -84,7 +84,7 @@ func TestBenchstat(t *testing.T) {
 			var rps []float64
 			for _, tr := range a.trialsOf(scenario) {
 				if tr.Arm == arm {
-					rps = append(rps, tr.Metrics["rps"])
+					rps = append(rps, tr.Metrics.Value("rps"))
 				}
 			}
 			got, err := strconv.ParseFloat(l[1+2*k], 64)
@@ -244,7 +244,7 @@ func TestCSVHoldsEveryFigure(t *testing.T) {
 		check(t, err)
 		want := 1
 		for _, tr := range a.run.Trials {
-			want += len(tr.Metrics)
+			want += len(tr.Metrics.Names())
 		}
 		if len(lines) != want {
 			t.Errorf("%s: %d lines, want %d", name, len(lines), want)

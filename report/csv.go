@@ -46,8 +46,8 @@ func writeCSV(w io.Writer, a *Analysis, _ RenderOptions) error {
 }
 
 func writeMetrics(c *csv.Writer, line []string, t *journal.Trial, sc spec.Scenario) error {
-	for _, name := range sortedKeys(t.Metrics) {
-		rest := []string{cell1(name), float(t.Metrics[name]), cell1(metricOf(name, sc).Unit)}
+	for name, v := range t.Metrics.All() {
+		rest := []string{cell1(name), float(v), cell1(metricOf(name, sc).Unit)}
 		if err := c.Write(append(slices.Clip(line), rest...)); err != nil {
 			return err
 		}

@@ -52,8 +52,8 @@ func newDetail(scenario, arm string, trials []*journal.Trial) Detail {
 	d := Detail{Scenario: scenario, Arm: arm, Windows: len(trials), Latency: spreadOf(nil)}
 	for _, t := range trials {
 		d.Seconds += t.Elapsed
-		d.Requests += t.Metrics["requests"]
-		d.Bytes += t.Metrics["bytes_in"]
+		d.Requests += t.Metrics.Value("requests")
+		d.Bytes += t.Metrics.Value("bytes_in")
 	}
 	rates, bytes := secondsOf(trials)
 	if h := mergeLatency(trials); h != nil && h.TotalCount() > 0 {
@@ -69,12 +69,12 @@ func newDetail(scenario, arm string, trials []*journal.Trial) Detail {
 func secondsOf(trials []*journal.Trial) (rates, bytes []float64) {
 	for _, t := range trials {
 		samples := t.Interval
-		if v, ok := t.Metrics["rps"]; ok && len(samples) == 0 {
+		if v, ok := t.Metrics.Get("rps"); ok && len(samples) == 0 {
 			samples = []float64{v}
 		}
 		for _, r := range samples {
 			rates = append(rates, r)
-			if per, ok := t.Metrics["bytes_per_request"]; ok {
+			if per, ok := t.Metrics.Get("bytes_per_request"); ok {
 				bytes = append(bytes, r*per)
 			}
 		}

@@ -50,7 +50,7 @@ func TestDetailsPoolSeconds(t *testing.T) {
 		if tr.Block == 1 {
 			tr.Interval = []float64{300, 400, 500}
 		}
-		tr.Metrics["bytes_per_request"] = 10
+		setMetric(tr, "bytes_per_request", 10)
 		return true
 	}
 	d := analyze(t, w).Details()[0]

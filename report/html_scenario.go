@@ -102,7 +102,7 @@ func (a *Analysis) copyFigure(r *Row, trials []*journal.Trial) figure {
 	var ys []float64
 	var blocks []int
 	for _, t := range trials {
-		v, ok := t.Metrics[r.Metric]
+		v, ok := t.Metrics.Get(r.Metric)
 		if !ok {
 			continue
 		}
@@ -155,7 +155,7 @@ func (a *Analysis) blockTable(r *Row, trials []*journal.Trial) pageTable {
 	values := map[cell]float64{}
 	all := bothValues(r)
 	for _, tr := range trials {
-		if v, ok := tr.Metrics[r.Metric]; ok {
+		if v, ok := tr.Metrics.Get(r.Metric); ok {
 			values[cell{tr.Block, tr.Arm, tr.Copy}] = v
 			all = append(all, v)
 		}

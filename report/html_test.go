@@ -146,10 +146,10 @@ func TestHTMLOfAResult(t *testing.T) {
 func TestHTMLOfLittle(t *testing.T) {
 	for name, edit := range map[string]func(*journal.Trial) bool{
 		"one block":  func(tr *journal.Trial) bool { return tr.Block == 0 },
-		"no metrics": func(tr *journal.Trial) bool { clear(tr.Metrics); return true },
+		"no metrics": func(tr *journal.Trial) bool { tr.Metrics = journal.Metrics{}; return true },
 		"no trials":  func(*journal.Trial) bool { return false },
-		"zeros":      func(tr *journal.Trial) bool { tr.Metrics["rps"] = 0; return true },
-		"the same":   func(tr *journal.Trial) bool { tr.Metrics["rps"] = 100; return true },
+		"zeros":      func(tr *journal.Trial) bool { setMetric(tr, "rps", 0); return true },
+		"the same":   func(tr *journal.Trial) bool { setMetric(tr, "rps", 100); return true },
 	} {
 		w := newWorld("a")
 		w.edit = edit

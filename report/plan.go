@@ -130,9 +130,16 @@ var shown = []string{
 // measured is the set of metrics that any trial of the scenario holds.
 func (ix *index) measured(scenario string) map[string]bool {
 	m := map[string]bool{}
-	for _, t := range ix.trials[scenario] {
-		for name := range t.Metrics {
-			m[name] = true
+	var last []string
+	for _, trials := range ix.trials[scenario] {
+		for _, t := range trials {
+			if t == nil || slices.Equal(t.Metrics.Names(), last) {
+				continue
+			}
+			last = t.Metrics.Names()
+			for _, name := range last {
+				m[name] = true
+			}
 		}
 	}
 	return m

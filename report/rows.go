@@ -22,11 +22,11 @@ func (a *Analysis) fillRows(plan []planned, ix *index, j *journal.Run) []sample 
 			to++
 		}
 		wg.Go(func() {
-			sides := sideMemo{}
+			sides, evidence := sideMemo{}, evidenceMemo{}
 			for i := first; i < to; i++ {
 				p := plan[i]
 				samples[i] = ix.collect(p.scenario.ID(), p.base.Name, p.head.Name, p.metric)
-				a.Rows[i] = newRow(p, samples[i], j, a, sides)
+				a.Rows[i] = newRow(p, samples[i], j, a, sides, &evidence)
 			}
 		})
 		from = to

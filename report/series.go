@@ -115,7 +115,7 @@ func (a *Analysis) longestAxis(name string) string {
 func (a *Analysis) addSweepPoints(s *sweep, scenario string) {
 	byArm := map[string][]float64{}
 	for _, t := range a.trialsOf(scenario) {
-		if v, ok := t.Metrics[s.metric]; ok {
+		if v, ok := t.Metrics.Get(s.metric); ok {
 			byArm[t.Arm] = append(byArm[t.Arm], v)
 		}
 	}
@@ -125,7 +125,7 @@ func (a *Analysis) addSweepPoints(s *sweep, scenario string) {
 			continue
 		}
 		sorted := slices.Sorted(slices.Values(vs))
-		p := sweepPoint{at: len(s.values) - 1, mid: center(vs), low: quantile(sorted, 0.1), top: quantile(sorted, 0.9)}
+		p := sweepPoint{at: len(s.values) - 1, mid: centerOf(vs), low: quantile(sorted, 0.1), top: quantile(sorted, 0.9)}
 		k := slices.IndexFunc(s.lines, func(l sweepLine) bool { return l.arm == arm.Name })
 		if k < 0 {
 			s.lines = append(s.lines, sweepLine{arm: arm.Name})
@@ -175,7 +175,7 @@ func (a *Analysis) machine() []moment {
 		var busy []float64
 		for _, t := range byBlock[b] {
 			m.minute = math.Min(m.minute, t.Started.Sub(a.Header.Started).Minutes())
-			if v, ok := t.Metrics["busy"]; ok {
+			if v, ok := t.Metrics.Get("busy"); ok {
 				busy = append(busy, v)
 			}
 			m.stealMax = math.Max(m.stealMax, t.Audit.Steal)

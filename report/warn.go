@@ -24,72 +24,112 @@ const (
 	rateGap    = 0.01 // between rps and requests / elapsed
 )
 
-// rowWarnings says what qualifies a row that has samples.
-func rowWarnings(p planned, s sample) []string {
-	var out []string
+// evidence is what the trials of a row tell of the conditions that they were
+// taken under.
+type evidence struct {
+	base, head             []*journal.Trial // whose it is
+	arms                   [2]armEvidence   // baseline, candidate
+	little, steal, others  float64
+	rateGap                float64
+	toleratedErrors, notes []string
+}
+
+// armEvidence is that of one arm: medians over its trials.
+type armEvidence struct {
+	arm                  string
+	generator            float64
+	busy, size           float64
+	busyKnown, sizeKnown bool
+}
+
+func newArmEvidence(arm string, trials []*journal.Trial) armEvidence {
+	e := armEvidence{arm: arm, generator: median(audits(trials, func(a journal.Audit) float64 { return a.GeneratorBusy }))}
+	e.busy, e.busyKnown = medianMetric(trials, "busy")
+	e.size, e.sizeKnown = medianMetric(trials, "bytes_per_request")
+	return e
+}
+
+// evidenceMemo keeps the evidence that was gathered last: the rows of a
+// scenario are mostly of the same trials.
+type evidenceMemo struct{ last *evidence }
+
+func (m *evidenceMemo) of(p planned, s sample) *evidence {
+	if e := m.last; e != nil && slices.Equal(e.base, s.baseTrials) && slices.Equal(e.head, s.headTrials) {
+		return e
+	}
 	both := append(slices.Clone(s.baseTrials), s.headTrials...)
-	if w := limitWarning(p, s); w != "" {
+	m.last = &evidence{
+		base: s.baseTrials, head: s.headTrials,
+		arms:            [2]armEvidence{newArmEvidence(p.base.Name, s.baseTrials), newArmEvidence(p.head.Name, s.headTrials)},
+		little:          median(audits(both, func(a journal.Audit) float64 { return a.LittleMismatch })),
+		steal:           mean(audits(both, func(a journal.Audit) float64 { return a.Steal })),
+		others:          mean(audits(both, func(a journal.Audit) float64 { return a.OthersCPU })),
+		rateGap:         rateMismatch(both),
+		toleratedErrors: toleratedErrors(p, s),
+		notes:           trialWarnings(both),
+	}
+	return m.last
+}
+
+// rowWarnings says what qualifies a row that has samples.
+func rowWarnings(p planned, s sample, e *evidence) []string {
+	var out []string
+	if w := limitWarning(p, e); w != "" {
 		out = append(out, w)
 	}
-	if w := sizeWarning(p, s); w != "" {
+	if w := sizeWarning(e); w != "" {
 		out = append(out, w)
 	}
-	if gap := median(audits(both, func(a journal.Audit) float64 { return a.LittleMismatch })); gap > littleGap {
-		out = append(out, fmt.Sprintf("requests per second times latency is off the requests in flight by %s: the latencies are not those of all requests", percent(gap)))
+	if e.little > littleGap {
+		out = append(out, fmt.Sprintf("requests per second times latency is off the requests in flight by %s: the latencies are not those of all requests", percent(e.little)))
 	}
-	if steal := mean(audits(both, func(a journal.Audit) float64 { return a.Steal })); steal > stealLimit {
-		out = append(out, fmt.Sprintf("the hypervisor took %s of the CPU time", percent(steal)))
+	if e.steal > stealLimit {
+		out = append(out, fmt.Sprintf("the hypervisor took %s of the CPU time", percent(e.steal)))
 	}
-	if o := mean(audits(both, func(a journal.Audit) float64 { return a.OthersCPU })); o > othersCPU {
-		out = append(out, fmt.Sprintf("other processes used %s of a CPU on the same CPUs", percent(o)))
+	if e.others > othersCPU {
+		out = append(out, fmt.Sprintf("other processes used %s of a CPU on the same CPUs", percent(e.others)))
 	}
-	if gap := rateMismatch(both); gap > rateGap {
-		out = append(out, fmt.Sprintf("rps differs from requests per measured second by %s", percent(gap)))
+	if e.rateGap > rateGap {
+		out = append(out, fmt.Sprintf("rps differs from requests per measured second by %s", percent(e.rateGap)))
 	}
 	if s.dropped > 0 {
 		out = append(out, fmt.Sprintf("%d of %d blocks left out: %s", s.dropped, s.dropped+len(s.blocks), s.reasons[0]))
 	}
-	out = append(out, toleratedErrors(p, s)...)
-	return append(out, trialWarnings(both)...)
+	out = append(out, e.toleratedErrors...)
+	return append(out, e.notes...)
 }
 
 // limitWarning tells where the generator was the bottleneck of either arm.
-func limitWarning(p planned, s sample) string {
+func limitWarning(p planned, e *evidence) string {
 	if !needsGenerator(p.metric) {
 		return ""
 	}
-	for _, side := range []struct {
-		arm    string
-		trials []*journal.Trial
-	}{{p.base.Name, s.baseTrials}, {p.head.Name, s.headTrials}} {
-		gen := median(audits(side.trials, func(a journal.Audit) float64 { return a.GeneratorBusy }))
-		busy, known := medianMetric(side.trials, "busy")
-		if gen <= saturated || (known && busy >= serverIdle) {
+	for _, side := range e.arms {
+		if side.generator <= saturated || (side.busyKnown && side.busy >= serverIdle) {
 			continue
 		}
 		server := "the server's CPU use is not known"
-		if known {
-			server = "the server was " + percent(busy) + " busy"
+		if side.busyKnown {
+			server = "the server was " + percent(side.busy) + " busy"
 		}
-		return fmt.Sprintf("the load generator was the limit on %s: it used %s of its CPU while %s", side.arm, percent(gen), server)
+		return fmt.Sprintf("the load generator was the limit on %s: it used %s of its CPU while %s", side.arm, percent(side.generator), server)
 	}
 	return ""
 }
 
-func sizeWarning(p planned, s sample) string {
-	b, okB := medianMetric(s.baseTrials, "bytes_per_request")
-	h, okH := medianMetric(s.headTrials, "bytes_per_request")
-	if !okB || !okH || math.Abs(h-b) <= sizeLimit*b {
+func sizeWarning(e *evidence) string {
+	b, h := e.arms[0], e.arms[1]
+	if !b.sizeKnown || !h.sizeKnown || math.Abs(h.size-b.size) <= sizeLimit*b.size {
 		return ""
 	}
-	return fmt.Sprintf("the responses differ in size: %s sends %.4g bytes per request, %s %.4g (%+.1f%%)", p.base.Name, b, p.head.Name, h, 100*(h/b-1))
+	return fmt.Sprintf("the responses differ in size: %s sends %.4g bytes per request, %s %.4g (%+.1f%%)", b.arm, b.size, h.arm, h.size, 100*(h.size/b.size-1))
 }
 
 func rateMismatch(trials []*journal.Trial) float64 {
 	var gaps []float64
 	for _, t := range trials {
-		rps, ok1 := t.Metrics["rps"]
-		n, ok2 := t.Metrics["requests"]
+		rps, ok1 := t.Metrics.Get("rps")
+		n, ok2 := t.Metrics.Get("requests")
 		if ok1 && ok2 && n > 0 && t.Elapsed > 0 {
 			gaps = append(gaps, math.Abs(rps*t.Elapsed/n-1))
 		}

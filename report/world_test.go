@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -142,13 +143,27 @@ func (w *world) trial(block int, scenario, arm string, copy int, rps float64, r 
 	return journal.Trial{
 		Latency: histogram, Interval: []float64{rps},
 		Block: block, Scenario: scenario, Arm: arm, Copy: copy, Elapsed: 1, Turns: 500,
-		Metrics: map[string]float64{
+		Metrics: journal.NewMetrics(map[string]float64{
 			"rps": rps, "requests": math.Round(rps), "cpu_per_request": 0.99 / rps, "busy": 0.99,
 			"latency.p50": 100 / rps, "latency.p99": 180 / rps * math.Exp(0.03*r.NormFloat64()), "latency.mean": 100 / rps,
 			"bytes_per_request": 165, "bytes_in": 165 * math.Round(rps), "error_ratio": 0, "max_rss": 54e6,
-		},
+		}),
 		Audit: journal.Audit{Steal: 0.002 * r.Float64(), GeneratorBusy: 0.7, Cycles: 500, Discarded: 3, SoloRPS: rps * 1.03},
 	}
+}
+
+// setMetric gives a trial another value of a metric.
+func setMetric(t *journal.Trial, name string, value float64) {
+	all := maps.Collect(t.Metrics.All())
+	all[name] = value
+	t.Metrics = journal.NewMetrics(all)
+}
+
+// dropMetric takes a metric from a trial.
+func dropMetric(t *journal.Trial, name string) {
+	all := maps.Collect(t.Metrics.All())
+	delete(all, name)
+	t.Metrics = journal.NewMetrics(all)
 }
 
 func gate(source string) *spec.Gate {

@@ -290,7 +290,7 @@ func (w *window) invalid(instances []*instance, why string) error {
 	for _, in := range instances {
 		if err := w.rec.trial(journal.Trial{
 			Block: w.block.Index, Scenario: w.sc.ID(), Arm: w.Plan.Arms[in.Arm], Copy: in.Index, Slot: in.slot,
-			Started: w.Now(), Metrics: map[string]float64{}, Invalid: why,
+			Started: w.Now(), Invalid: why,
 		}); err != nil {
 			return err
 		}
@@ -303,12 +303,14 @@ func (w *window) trial(in *instance, s load.Sample, before, after reading, i int
 	t := journal.Trial{
 		Block: w.block.Index, Scenario: w.sc.ID(), Arm: w.Plan.Arms[in.Arm], Copy: in.Index, Slot: in.slot,
 		Started: w.began, Elapsed: s.Elapsed.Seconds(), Turns: s.Turns,
-		Metrics: s.Values(), Interval: s.Interval, Errors: errorCounts(s.Errors),
+		Interval: s.Interval, Errors: errorCounts(s.Errors),
 		Audit: w.auditOf(s, before, after), Services: w.serviceUse(w.Plan.Arms[in.Arm], before, after),
 	}
+	metrics := s.Values()
 	if in.process != nil && w.sc.Command == nil { // a command's metrics are its own processes'
-		addUsage(t.Metrics, s, before.usage[i], after.usage[i])
+		addUsage(metrics, s, before.usage[i], after.usage[i])
 	}
+	t.Metrics = journal.NewMetrics(metrics)
 	if s.Latency != nil && s.Latency.TotalCount() > 0 {
 		if encoded, err := s.Latency.Encode(hdrhistogram.V2CompressedEncodingCookieBase); err == nil {
 			t.Latency = encoded

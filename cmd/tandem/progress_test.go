@@ -107,7 +107,7 @@ func runOf(t *testing.T, blocks, scenarios int) *journal.Run {
 				if arm == "head" && k > 0 {
 					rps *= 0.8
 				}
-				run.Trials = append(run.Trials, journal.Trial{Block: b, Scenario: name, Arm: arm, Copy: i % 2, Elapsed: 1, Metrics: map[string]float64{"rps": rps}})
+				run.Trials = append(run.Trials, journal.Trial{Block: b, Scenario: name, Arm: arm, Copy: i % 2, Elapsed: 1, Metrics: journal.NewMetrics(map[string]float64{"rps": rps})})
 			}
 		}
 		run.Ends = append(run.Ends, journal.BlockEnd{Block: b})

@@ -5,7 +5,9 @@ import (
 	"math"
 	"math/bits"
 	"math/rand/v2"
+	"runtime"
 	"slices"
+	"sync"
 )
 
 const (
@@ -251,12 +253,26 @@ func (g *relabelling) shares(s sample, out []float64) {
 
 // sum adds up, for each relabelling, the differences of means of each block's
 // copies, over the number of blocks. A nil column is a block that is missing.
+// Each CPU takes some of the relabellings, so that the result is the same on
+// any number of them.
 func (g *relabelling) sum(columns [][]float64, blocks int, out []float64) {
+	const worthwhile = 1 << 20 // additions for each CPU
+	parts := max(1, min(runtime.GOMAXPROCS(0), g.count*len(g.chunks)/worthwhile))
+	var wg sync.WaitGroup
+	for p := range parts {
+		wg.Go(func() { g.sumPart(columns, blocks, out, p*g.count/parts, (p+1)*g.count/parts) })
+	}
+	wg.Wait()
+}
+
+// sumPart does so for the relabellings from first to before last.
+func (g *relabelling) sumPart(columns [][]float64, blocks int, out []float64, first, last int) {
+	out = out[first:last]
 	clear(out)
-	table := make([]float64, chunkWays)
+	table := make([]float64, 0, chunkWays)
 	for _, c := range g.chunks {
 		table = g.tabulate(c, columns, blocks, table[:0])
-		for m, code := range c.codes {
+		for m, code := range c.codes[first:last] {
 			out[m] += table[code]
 		}
 	}

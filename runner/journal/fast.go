@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/base64"
 	"encoding/json"
+	"slices"
 	"strconv"
 	"unicode/utf8"
 )
@@ -16,11 +17,13 @@ import (
 type scanner struct {
 	b     []byte
 	i     int
-	names map[string]string // of metrics, scenarios and arms, one copy of each
-	count int               // metrics of the line before
+	names map[string]string   // of metrics, scenarios and arms, one copy of each
+	last  map[string][]string // the metrics of a scenario's last trial
 }
 
-func newScanner() *scanner { return &scanner{names: map[string]string{}} }
+func newScanner() *scanner {
+	return &scanner{names: map[string]string{}, last: map[string][]string{}}
+}
 
 // The keys of each object, in the order of its fields.
 var (
@@ -89,26 +92,41 @@ func (s *scanner) trial(line []byte) (t *Trial, ok bool) {
 	return t, ok && s.is('}') && s.i == len(s.b)
 }
 
+// metrics reads an object of numbers whose keys ascend. Its names are those
+// of the scenario's last trial where they are the same.
 func (s *scanner) metrics(t *Trial) bool {
-	t.Metrics = make(map[string]float64, s.count)
 	if !s.is('{') {
 		return false
 	}
 	if s.is('}') {
 		return true
 	}
+	names := s.last[t.Scenario]
+	values := make([]float64, 0, len(names))
+	same := true
 	for {
-		var name string
-		var v float64
-		if !s.name(&name) || !s.is(':') || !s.float(&v) {
+		i := len(values)
+		if same && (i == len(names) || !s.key(names[i])) {
+			same, names = false, slices.Clone(names[:i])
+		}
+		if !same {
+			var name string
+			if !s.name(&name) || !s.is(':') || i > 0 && name <= names[i-1] {
+				return false
+			}
+			names = append(names, name)
+		}
+		values = append(values, 0)
+		if !s.float(&values[i]) {
 			return false
 		}
-		t.Metrics[name] = v
 		if !s.is(',') {
-			s.count = len(t.Metrics)
-			return s.is('}')
+			break
 		}
 	}
+	t.Metrics = Metrics{names[:len(values)], values}
+	s.last[t.Scenario] = t.Metrics.names
+	return s.is('}')
 }
 
 func (s *scanner) errors(t *Trial) bool {
@@ -183,11 +201,7 @@ func (s *scanner) object(keys []string, field func(key int) bool) bool {
 		return true
 	}
 	for next := 0; ; {
-		raw, ok := s.raw()
-		if !ok || !s.is(':') {
-			return false
-		}
-		for next < len(keys) && string(raw[1:len(raw)-1]) != keys[next] {
+		for next < len(keys) && !s.key(keys[next]) {
 			next++
 		}
 		if next == len(keys) || !field(next) {
@@ -198,6 +212,17 @@ func (s *scanner) object(keys []string, field func(key int) bool) bool {
 			return s.is('}')
 		}
 	}
+}
+
+// key steps over this key and its colon, if they are next. The name must be
+// one that JSON writes as it is.
+func (s *scanner) key(name string) bool {
+	end := s.i + len(name) + 3
+	if end > len(s.b) || s.b[s.i] != '"' || string(s.b[s.i+1:end-2]) != name || s.b[end-2] != '"' || s.b[end-1] != ':' {
+		return false
+	}
+	s.i = end
+	return true
 }
 
 // list reads a list with at least one entry.
@@ -275,12 +300,22 @@ func (s *scanner) texts(into *[]string) bool {
 }
 
 func (s *scanner) base64(into *[]byte) bool {
-	raw, ok := s.raw()
-	if !ok || len(raw) == 2 {
+	if !s.is('"') {
 		return false
 	}
-	out, err := base64.StdEncoding.AppendDecode(nil, raw[1:len(raw)-1])
+	n := bytes.IndexByte(s.b[s.i:], '"')
+	// The decoder passes over line ends, which JSON does not have in a string,
+	// and refuses whatever else is not of the alphabet.
+	if n < 1 {
+		return false
+	}
+	text := s.b[s.i : s.i+n]
+	if bytes.IndexByte(text, '\r') >= 0 || bytes.IndexByte(text, '\n') >= 0 {
+		return false
+	}
+	out, err := base64.StdEncoding.AppendDecode(nil, text)
 	*into = out
+	s.i += n + 1
 	return err == nil
 }
 

@@ -93,22 +93,22 @@ type Pins struct {
 // Trial is the record of one window: what one copy of one arm did in one
 // block under one scenario. Metrics are in base units: seconds, bytes, 1/s.
 type Trial struct {
-	Block    int                `json:"block"` // from 0
-	Scenario string             `json:"scenario"`
-	Arm      string             `json:"arm"`
-	Copy     int                `json:"copy"` // from 0
-	Slot     int                `json:"slot"` // this copy's place in the order of starts
-	Started  time.Time          `json:"started"`
-	Elapsed  float64            `json:"elapsed"` // measured seconds, the sum of the counted turns
-	Turns    int                `json:"turns,omitempty"`
-	Metrics  map[string]float64 `json:"metrics"`
-	Errors   []ErrorCount       `json:"errors,omitempty"`
-	Latency  []byte             `json:"latency,omitempty"`  // HDR histogram, V2 compressed encoding, nanoseconds
-	Interval []float64          `json:"interval,omitempty"` // requests per second in consecutive seconds of measuring time
-	Audit    Audit              `json:"audit"`
-	Services []ServiceUse       `json:"services,omitempty"` // those that the arm uses, in the order of their starts
-	Invalid  string             `json:"invalid,omitempty"`  // why it does not count; the whole block of the row is left out with it
-	Warnings []string           `json:"warnings,omitempty"` // what qualifies it
+	Block    int          `json:"block"` // from 0
+	Scenario string       `json:"scenario"`
+	Arm      string       `json:"arm"`
+	Copy     int          `json:"copy"` // from 0
+	Slot     int          `json:"slot"` // this copy's place in the order of starts
+	Started  time.Time    `json:"started"`
+	Elapsed  float64      `json:"elapsed"` // measured seconds, the sum of the counted turns
+	Turns    int          `json:"turns,omitempty"`
+	Metrics  Metrics      `json:"metrics"`
+	Errors   []ErrorCount `json:"errors,omitempty"`
+	Latency  []byte       `json:"latency,omitempty"`  // HDR histogram, V2 compressed encoding, nanoseconds
+	Interval []float64    `json:"interval,omitempty"` // requests per second in consecutive seconds of measuring time
+	Audit    Audit        `json:"audit"`
+	Services []ServiceUse `json:"services,omitempty"` // those that the arm uses, in the order of their starts
+	Invalid  string       `json:"invalid,omitempty"`  // why it does not count; the whole block of the row is left out with it
+	Warnings []string     `json:"warnings,omitempty"` // what qualifies it
 }
 
 // ErrorCount is one class of failed requests.

@@ -2,13 +2,10 @@ package journal
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"runtime"
-	"sync"
 )
 
 // Run is a whole journal, read back.
@@ -43,11 +40,16 @@ var ErrEmpty = errors.New("the journal holds no header: the run ended before it 
 
 // Open reads the journal at path.
 func Open(path string) (*Run, error) {
-	data, err := os.ReadFile(path)
+	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
-	run, err := parse(data)
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	run, err := parse(f, info.Size())
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
@@ -61,54 +63,32 @@ func Read(r io.Reader) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	return parse(data)
+	return parse(bytes.NewReader(data), int64(len(data)))
 }
 
-func parse(data []byte) (*Run, error) {
-	whole := data[:bytes.LastIndexByte(data, '\n')+1]
-	run := &Run{Torn: len(whole) < len(data)}
-	raw := bytes.Split(bytes.TrimSuffix(whole, []byte("\n")), []byte("\n"))
-	if len(whole) == 0 {
+func parse(r io.ReaderAt, size int64) (*Run, error) {
+	all, err := decode(r, size)
+	if err != nil {
+		return nil, err
+	}
+	if len(all.lines) == 0 {
 		return nil, ErrEmpty
 	}
-	lines, errs := decode(raw)
-	for i := range lines {
-		if errs[i] != nil {
+	run := &Run{Torn: all.torn, Trials: make([]Trial, 0, len(all.lines))}
+	for i, l := range all.lines {
+		if l.err != nil {
 			// A crash may leave a full-length last line of garbage or zeros.
-			if i == len(lines)-1 && i > 0 {
+			if i == len(all.lines)-1 && i > 0 {
 				run.Torn = true
 				break
 			}
-			return nil, fmt.Errorf("line %d: %w", i+1, errs[i])
+			return nil, fmt.Errorf("line %d: %w", i+1, l.err)
 		}
-		if err := run.add(lines[i], i == 0); err != nil {
+		if err := run.add(l.line, i == 0); err != nil {
 			return nil, fmt.Errorf("line %d: %w", i+1, err)
 		}
 	}
 	return run, nil
-}
-
-// decode parses the lines on all CPUs: a long run has hundreds of thousands.
-func decode(raw [][]byte) ([]line, []error) {
-	lines, errs := make([]line, len(raw)), make([]error, len(raw))
-	workers := runtime.GOMAXPROCS(0)
-	chunk := (len(raw) + workers - 1) / workers
-	var wg sync.WaitGroup
-	for start := 0; start < len(raw); start += chunk {
-		end := min(start+chunk, len(raw))
-		wg.Go(func() {
-			s := newScanner()
-			for i := start; i < end; i++ {
-				if t, ok := s.trial(raw[i]); ok {
-					lines[i].Trial = t
-					continue
-				}
-				errs[i] = json.Unmarshal(raw[i], &lines[i])
-			}
-		})
-	}
-	wg.Wait()
-	return lines, errs
 }
 
 func (r *Run) add(l line, first bool) error {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"os"
 )
 
@@ -74,13 +73,7 @@ func cutTornLine(f *os.File) error {
 // Trial appends a trial. A metric that is not a finite number is left out:
 // JSON has no word for it, and a missing metric passes no gate.
 func (w *Writer) Trial(t Trial) error {
-	finite := make(map[string]float64, len(t.Metrics))
-	for name, v := range t.Metrics {
-		if !math.IsNaN(v) && !math.IsInf(v, 0) {
-			finite[name] = v
-		}
-	}
-	t.Metrics = finite
+	t.Metrics = t.Metrics.finite()
 	return w.write(line{Trial: &t})
 }
 
