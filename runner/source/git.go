@@ -2,6 +2,7 @@ package source
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,9 +19,14 @@ import (
 // that is written is one of our own, and hooks and background helpers of the
 // user's configuration stay out of it.
 type git struct {
-	dir string // where git starts looking for the repository
-	env spec.Env
+	dir   string // where git starts looking for the repository
+	env   spec.Env
+	limit time.Duration // of one command; 0 means gitLimit
 }
+
+// gitLimit is how long one command may take: a checkout may fetch gigabytes
+// by LFS, but a filter or a credential helper may also wait for ever.
+const gitLimit = 15 * time.Minute
 
 // quietConfig keeps git from writing to the repository, or starting what the
 // user's configuration would have it start.
@@ -51,7 +57,10 @@ func (g git) raw(ctx context.Context, vars []string, args ...string) (string, er
 	if !ok {
 		return "", errNoGit
 	}
-	cmd := exec.CommandContext(ctx, path, append(argv, args...)...)
+	limit := cmp.Or(g.limit, gitLimit)
+	limited, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	cmd := exec.CommandContext(limited, path, append(argv, args...)...)
 	cmd.Env = append(gitEnviron(g.env), vars...)
 	cmd.WaitDelay = 5 * time.Second // a helper of git's may hold the pipes
 	var stdout, stderr bytes.Buffer
@@ -59,6 +68,10 @@ func (g git) raw(ctx context.Context, vars []string, args ...string) (string, er
 	err := cmd.Run()
 	if ctx.Err() != nil {
 		return "", ctx.Err()
+	}
+	if limited.Err() != nil {
+		err = fmt.Errorf("it was ended after %v; a filter, a credential helper or a remote of the repository may be waiting: try it by hand", limit)
+		return "", &gitError{Verb: gitVerb(args), Dir: g.dir, Err: err}
 	}
 	if err != nil {
 		return "", &gitError{Verb: gitVerb(args), Dir: g.dir, Said: gitSaid(stderr.String()), Err: err}

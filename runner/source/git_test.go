@@ -368,3 +368,23 @@ func FuzzGitOutput(f *testing.F) {
 		}
 	})
 }
+
+// A git that never ends is ended, and said.
+func TestGitThatHangs(t *testing.T) {
+	w := newWorld(t)
+	w.write(w.root, map[string]string{"bin/git.sh": "#!/bin/sh\nexec sleep 600\n"})
+	if err := os.Rename(filepath.Join(w.root, "bin", "git.sh"), filepath.Join(w.root, "bin", "git")); err != nil {
+		t.Fatal(err)
+	}
+	env := func(name string) (string, bool) {
+		if name == "PATH" {
+			return filepath.Join(w.root, "bin") + string(os.PathListSeparator) + os.Getenv("PATH"), true
+		}
+		return w.env(name)
+	}
+	_, err := git{dir: w.repo, env: env, limit: 50 * time.Millisecond}.out(t.Context(), "-c", "a=b", "status")
+	want := "git status in " + w.repo + ": it was ended after 50ms; a filter"
+	if err == nil || !strings.HasPrefix(err.Error(), want) {
+		t.Errorf("found error %v, expected %s", err, want)
+	}
+}
