@@ -11,7 +11,9 @@ import (
 	"io/fs"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
+	"unicode"
 )
 
 // Options is what the files alone do not tell.
@@ -204,9 +206,15 @@ func scenarioName(route string) string {
 	return "http/" + name[:min(len(name), 50)]
 }
 
-// quoted writes text as a YAML scalar, in quotes where it needs them.
+// quoted writes text as a YAML scalar, in quotes where it needs them. What
+// is no text (a branch may have any bytes as its name) is replaced, since
+// YAML cannot say it.
 func quoted(s string) string {
-	plain := s != "" && !strings.ContainsAny(s, "{}[],#&*!|>'\"%@`\n\t\\") && !strings.Contains(s, ": ") && !strings.HasSuffix(s, ":") &&
+	s = strings.ToValidUTF8(s, "\uFFFD")
+	if strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) {
+		return strconv.Quote(s) // Go's escapes are among those of YAML
+	}
+	plain := s != "" && !strings.ContainsAny(s, "{}[],#&*!?|>'\"%@`\n\t\\") && !strings.Contains(s, ": ") && !strings.HasSuffix(s, ":") &&
 		!strings.HasPrefix(s, "-") && !strings.HasPrefix(s, "?") && !strings.HasPrefix(s, ":") && strings.TrimSpace(s) == s && !notText(s)
 	if plain {
 		return s
