@@ -79,8 +79,18 @@ func (d *watchdog) guard(k *kennel) {
 	}
 }
 
-// spawn starts a process of it.
-func (d *watchdog) spawn() (*kennel, error) {
+// spawn starts a process of it. One that ends before it says a word may have
+// been killed, as any other may be, so it gets two successors.
+func (d *watchdog) spawn() (k *kennel, err error) {
+	for range 3 {
+		if k, err = d.spawnOne(); !errors.Is(err, io.EOF) {
+			break
+		}
+	}
+	return k, err
+}
+
+func (d *watchdog) spawnOne() (*kennel, error) {
 	k := &kennel{cmd: exec.Command(d.program, watchdogArg), ended: make(chan struct{})}
 	k.cmd.Env = []string{watchdogEnv}
 	for _, name := range []string{"GORACE", "GOCOVERDIR"} { // for tests, of the Go runtime itself
@@ -117,8 +127,11 @@ func greet(hello io.Reader) error {
 	got := make(chan error, 1)
 	go func() {
 		line, err := bufio.NewReader(hello).ReadString('\n')
-		if err != nil || line != greeting {
-			err = fmt.Errorf("found %q (%v), expected %q; main must call proc.WatchdogMain first", line, err, greeting)
+		if err == nil && line != greeting {
+			err = errors.New("another line")
+		}
+		if err != nil {
+			err = fmt.Errorf("found %q (%w), expected %q; main must call proc.WatchdogMain first", line, err, greeting)
 		}
 		got <- err
 	}()

@@ -1,7 +1,10 @@
 package proc
 
 import (
+	"fmt"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -41,6 +44,30 @@ func TestWatchdogIsReplaced(t *testing.T) {
 	}
 	now.pipe.Close() // as the kernel does when we die
 	noneLeft(t, r.mark, 5*time.Second)
+}
+
+// TestWatchdogKilledAtItsStart kills the first one before it can greet.
+func TestWatchdogKilledAtItsStart(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	script := fmt.Sprintf("#!/bin/sh\n[ -e %[1]s/killed ] || { : >%[1]s/killed; kill -9 $$; }\nexec %[2]s \"$@\"\n", dir, self)
+	program := filepath.Join(dir, "program")
+	if err := os.WriteFile(program, []byte(script), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	s, err := New(Options{Executable: program})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "killed")); err != nil {
+		t.Error(err)
+	}
 }
 
 func TestWatchdogNeedsMain(t *testing.T) {
