@@ -221,6 +221,9 @@ func (a *app) measure(ctx context.Context, s *spec.Spec, plan *runner.Plan, f ru
 	bar.finish()
 	resume()
 	if run == nil {
+		if ctx.Err() != nil && resumed != nil {
+			return &exitError{exitInterrupted, fmt.Errorf("interrupted before anything more was measured; what there was is kept: see it with tandem report %s, or go on with --resume", out)}
+		}
 		if ctx.Err() != nil {
 			return &exitError{exitInterrupted, errors.New("interrupted before anything was measured")}
 		}

@@ -164,7 +164,9 @@ func signalCommand(ts *testscript.TestScript, neg bool, args []string) {
 		for _, pid := range processes(args[2]) {
 			line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
 			program, _, _ := strings.Cut(string(line), "\x00")
-			if filepath.Base(program) == args[1] {
+			cwd, _ := os.Readlink(fmt.Sprintf("/proc/%d/cwd", pid))
+			// Another script, or another checkout's, may run the same line.
+			if filepath.Base(program) == args[1] && strings.HasPrefix(cwd, ts.Getenv("WORK")) {
 				ts.Check(syscall.Kill(pid, sig))
 				return
 			}

@@ -90,10 +90,6 @@ func (s *soak) judgeCode(end ending, after *snapshot) {
 			complain("a broken run is green: " + why)
 		}
 	case 1, 4:
-		early := end.code == 4 && strings.Contains(end.stderr, "start the watchdog") && after.run == nil
-		if early && s.tally.faults["watchdog killed"] > 0 {
-			return // it was killed before it had said a word, and nothing was started yet
-		}
 		if !s.hurt && (after.run == nil || !after.disturbed()) {
 			complain("neither a server nor a load tool was hit, and no window says that the machine was too busy")
 		} else if end.code == 4 && end.stderr == "" {
@@ -110,7 +106,9 @@ func (s *soak) judgeCode(end ending, after *snapshot) {
 	default:
 		complain("expected 0, 1, 4 or 130")
 	}
-	if end.code != -1 && after.run != nil && after.run.End == nil {
+	// A resumed run that is interrupted while it starts leaves the journal alone.
+	untouched := end.code == 130 && strings.Contains(end.stderr, "before anything more was measured")
+	if end.code != -1 && after.run != nil && after.run.End == nil && !untouched {
 		complain("its journal has no end")
 	}
 	if (end.code == 0 || end.code == 1) && !s.isJSON("result.json") {
