@@ -130,7 +130,7 @@ type AuditSummary struct {
 	Invalid       int
 	Cycles        int
 	Discarded     int // cycles
-	BlocksDropped int // of all rows
+	BlocksDropped int // of all judged scenarios, each counted by itself
 	StealMax      float64
 	StealMean     float64
 	SoloRatio     float64 // median of solo rps / rps in turns; 0: unknown

@@ -34,12 +34,25 @@ func sumAudit(trials []journal.Trial, rows []Row) AuditSummary {
 		}
 	}
 	s.SoloRatio = median(solo)
+	s.BlocksDropped = blocksDropped(rows)
+	return s
+}
+
+// blocksDropped counts a block once for each scenario that it is left out of:
+// every metric and candidate of the scenario lacks the same block, and the
+// reader would take two rows of one scenario for two blocks.
+func blocksDropped(rows []Row) int {
+	most := map[string]int{}
 	for _, r := range rows {
 		if r.Judged && r.Verdict.measured() {
-			s.BlocksDropped += r.Dropped
+			most[r.Scenario] = max(most[r.Scenario], r.Dropped)
 		}
 	}
-	return s
+	n := 0
+	for _, dropped := range most {
+		n += dropped
+	}
+	return n
 }
 
 func audits(trials []*journal.Trial, of func(journal.Audit) float64) []float64 {
