@@ -48,6 +48,16 @@ func (a *Analysis) Details() []Detail {
 	return out
 }
 
+// unitOfWork is what a scenario counts, in the plural.
+func (a *Analysis) unitOfWork(scenario string) string {
+	for _, sc := range a.Spec.Scenarios {
+		if sc.ID() == scenario && sc.Command != nil {
+			return "processes"
+		}
+	}
+	return "requests"
+}
+
 func newDetail(scenario, arm string, trials []*journal.Trial) Detail {
 	d := Detail{Scenario: scenario, Arm: arm, Windows: len(trials), Latency: spreadOf(nil)}
 	for _, t := range trials {

@@ -30,7 +30,11 @@ func (t *textWriter) details() {
 		if d.Bytes > 0 {
 			size = ", " + scaleFor("B", d.Bytes).with(d.Bytes) + " read"
 		}
-		t.line(t.faint, "", "", fmt.Sprintf("%.0f requests in %.2fs%s; %d windows, sampled once per second: %d samples", d.Requests, d.Seconds, size, d.Windows, d.Samples))
+		sampled := ""
+		if d.Samples > 0 {
+			sampled = fmt.Sprintf(", sampled once per second: %d samples", d.Samples)
+		}
+		t.line(t.faint, "", "", fmt.Sprintf("%.0f %s in %.2fs%s; %s%s", d.Requests, t.a.unitOfWork(d.Scenario), d.Seconds, size, count(d.Windows, "window"), sampled))
 	}
 }
 

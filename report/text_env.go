@@ -167,7 +167,7 @@ func (a *Analysis) planLine() string {
 		s += fmt.Sprintf("; %d of %d windows invalid", a.Audit.Invalid, a.Audit.Trials)
 	}
 	if a.Audit.BlocksDropped > 0 {
-		s += fmt.Sprintf("; %s left out of judged rows", count(a.Audit.BlocksDropped, "block"))
+		s += fmt.Sprintf("; %s left out, counted for each scenario", count(a.Audit.BlocksDropped, "block"))
 	}
 	if a.TimeUp != "" {
 		s += "; " + plain(a.TimeUp)

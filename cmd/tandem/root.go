@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"golang.org/x/term"
 
 	"github.com/tandem-bench/tandem/spec"
@@ -82,7 +83,7 @@ func (a *app) execute(args []string) int {
 		return exitPassed
 	}
 	var exit *exitError
-	if !errors.As(err, &exit) { // cobra's own: an unknown verb or flag
+	if !errors.As(err, &exit) { // cobra's own: an unknown verb
 		exit = &exitError{exitUsage, fmt.Errorf("%w\nrun 'tandem --help' for the verbs and their flags", err)}
 	}
 	if exit.Error() != "" {
@@ -126,8 +127,22 @@ Exit codes: 0 passed, 1 a gate failed, 2 the spec or the command line is wrong,
 	}
 	root.PersistentFlags().StringVar(&a.color, "color", "auto", "colour: auto, always or never (NO_COLOR is respected by auto)")
 	root.AddCommand(a.runCmd(), a.reportCmd(), a.planCmd(), a.compareCmd(), a.historyCmd(), a.doctorCmd(), a.doctorServerCmd(), a.validateCmd(), a.schemaCmd(), a.initCmd(), a.mergeCmd(), a.checkCmd(), a.commentCmd())
+	root.SetFlagErrorFunc(flagError)
 	root.CompletionOptions.HiddenDefaultCmd = true
 	return root
+}
+
+// flagError says which flag may have been meant, and where they are listed.
+func flagError(cmd *cobra.Command, err error) error {
+	var unknown *pflag.NotExistError
+	if errors.As(err, &unknown) {
+		var names []string
+		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+		if near := spec.Nearest(unknown.GetSpecifiedName(), names); near != "" {
+			err = fmt.Errorf("%w; did you mean --%s?", err, near)
+		}
+	}
+	return usageErrorf("%w\nrun '%s --help' for its flags", err, cmd.CommandPath())
 }
 
 // specFlags adds the flags of every verb that reads a spec.
