@@ -168,7 +168,22 @@ func pythonProject(files fs.FS) *project {
 		p.port(source, name)
 		return p
 	}
-	return nil
+	return pythonTool(files)
+}
+
+// pythonScripts is the first entry of pyproject.toml's table of commands.
+var pythonScripts = regexp.MustCompile(`(?m)^\[project\.scripts\]\s*\n(?:\s*(?:#.*)?\n)*\s*"?([A-Za-z0-9._-]+)"?\s*=`)
+
+// pythonTool takes the first command that a package installs.
+func pythonTool(files fs.FS) *project {
+	m := pythonScripts.FindStringSubmatch(read(files, "pyproject.toml"))
+	if m == nil {
+		return nil
+	}
+	return &project{
+		found: "pyproject.toml", probe: "python: python3 --version",
+		build: []string{"python3 -m venv .venv && .venv/bin/pip install --quiet ."}, tool: ".venv/bin/python .venv/bin/" + m[1], // its first line names the folder that it was made in
+	}
 }
 
 var (
