@@ -6,8 +6,8 @@ import "time"
 // at outside evidence only, never at the metric that is judged, and what
 // they discard is discarded for all copies of the block alike.
 const (
-	// maxSteal is the share of its CPUs' time that the hypervisor may take
-	// in a window: beyond it the machine was not one on which to measure.
+	// maxSteal is Options.MaxSteal where that is 0: beyond it the machine was
+	// not one on which to measure.
 	maxSteal = 0.25
 	// manyDiscarded is the share of a window's cycles that the driver's guard
 	// may discard before the trial says so. Such a window is as long as any

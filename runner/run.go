@@ -41,6 +41,11 @@ type Options struct {
 	Deadline time.Time                                // zero: none
 	Progress Progress
 	Now      func() time.Time
+
+	// MaxSteal is the share of its CPUs' time that the hypervisor may take in a
+	// window that counts; 0 means a quarter. At 1 nothing is discarded for what
+	// the machine does, and no verdict is worth anything: that is for tests.
+	MaxSteal float64
 }
 
 // SetupError is a failure before anything was measured.

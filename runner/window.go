@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -223,6 +224,9 @@ func (w *window) turn(mode spec.Interleave) time.Duration {
 }
 
 func (w *window) guard() load.Guard {
+	if w.MaxSteal >= 1 {
+		return load.Guard{}
+	}
 	g := load.Guard{Steal: true, Lateness: lateness}
 	g.CPUs = append(g.CPUs, w.pinsHere()...)
 	return g
@@ -358,7 +362,7 @@ func (w *window) judgeTrial(in *instance, s load.Sample, steal float64) string {
 	if s.OK == 0 && s.Discarded > 0 {
 		return fmt.Sprintf("all %d cycles were disturbed from outside (stolen CPU, or other processes on the generator's CPU): lengthen the window, or run on a quieter machine", s.Cycles)
 	}
-	if steal > maxSteal {
+	if steal > cmp.Or(w.MaxSteal, maxSteal) {
 		return fmt.Sprintf("%.0f%% of the CPUs' time was stolen by the hypervisor", 100*steal)
 	}
 	if in.process != nil && w.Spec.Pins.Require {

@@ -59,6 +59,7 @@ type app struct {
 	environ        []string
 	now            func() time.Time
 	sleep          func(context.Context, time.Duration) error
+	maxSteal       float64 // see runner.Options
 
 	file    string // -f
 	profile string // --profile
@@ -67,8 +68,12 @@ type app struct {
 
 // Main runs tandem with the given arguments and returns its exit code.
 func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	a := &app{stdin: stdin, stdout: stdout, stderr: stderr, env: os.LookupEnv, environ: os.Environ(), now: time.Now, sleep: sleep}
-	return a.execute(args)
+	return newApp(stdin, stdout, stderr).execute(args)
+}
+
+// newApp is tandem in the environment of this process.
+func newApp(stdin io.Reader, stdout, stderr io.Writer) *app {
+	return &app{stdin: stdin, stdout: stdout, stderr: stderr, env: os.LookupEnv, environ: os.Environ(), now: time.Now, sleep: sleep}
 }
 
 func (a *app) execute(args []string) int {

@@ -208,7 +208,7 @@ func (a *app) measure(ctx context.Context, s *spec.Spec, plan *runner.Plan, f ru
 		Spec: s, Plan: plan, Env: a.env, Environ: a.environ,
 		ID: id, Out: out, Cache: filepath.Join(state, "cache"), Work: source.WorkParent(a.env), Tool: version(),
 		Filter: f.scenarios, Shard: plan.Shard.String(), Same: f.same || resumed != nil && resumed.Header.Same, Resume: resumed, Origin: origin,
-		Looks: looks(plan), Progress: bar.update, Now: a.now,
+		Looks: looks(plan), Progress: bar.update, Now: a.now, MaxSteal: a.maxSteal,
 	}
 	if plan.Shard.N == 0 {
 		o.Settled = func(j *journal.Run) (bool, string) { return report.Settled(j, nil) }
