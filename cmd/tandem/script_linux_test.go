@@ -154,13 +154,14 @@ func nothingLeft(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 // signalCommand sends a signal to one process of a program whose arguments
-// hold a text: signal KILL PROGRAM TEXT.
+// hold a text: signal KILL PROGRAM TEXT. INT,INT is two, one after the other.
 func signalCommand(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 3 {
 		ts.Fatalf("usage: signal NAME PROGRAM TEXT")
 	}
 	signals := map[string]syscall.Signal{"INT": syscall.SIGINT, "TERM": syscall.SIGTERM, "HUP": syscall.SIGHUP, "KILL": syscall.SIGKILL}
-	sig, ok := signals[args[0]]
+	name, twice := strings.CutSuffix(args[0], ",INT")
+	sig, ok := signals[name]
 	if !ok {
 		ts.Fatalf("unknown signal %q", args[0])
 	}
@@ -172,6 +173,10 @@ func signalCommand(ts *testscript.TestScript, neg bool, args []string) {
 			// Another script, or another checkout's, may run the same line.
 			if filepath.Base(program) == args[1] && strings.HasPrefix(cwd, ts.Getenv("WORK")) {
 				ts.Check(syscall.Kill(pid, sig))
+				if twice { // it may have ended by then
+					time.Sleep(5 * time.Millisecond)
+					syscall.Kill(pid, syscall.SIGINT)
+				}
 				return
 			}
 		}
