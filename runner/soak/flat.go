@@ -48,7 +48,7 @@ func (s *soak) flat(ctx context.Context, trials int) error {
 	uses := sampleUses(cmd)
 	// A row that fails on a busy machine is no matter here: its trials count.
 	fmt.Fprintf(s.out, "the run ended with %d\n", cmd.ProcessState.ExitCode())
-	run, err := journal.Open(s.result())
+	run, err := journal.Open(s.journal())
 	if err != nil {
 		return err
 	}
