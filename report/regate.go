@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/tandem-bench/tandem/runner/journal"
 	"github.com/tandem-bench/tandem/spec"
 )
 
@@ -51,6 +52,30 @@ func (a *Analysis) Regate(s *spec.Spec) {
 	a.addMissing(was, s)
 	a.Warnings = append(a.Warnings, idleThresholds(a)...)
 	a.applyGates()
+}
+
+// Compatible reports why a result, or a run, cannot be judged by a spec that is
+// trusted where it is not: it has other arms, which would turn a regression
+// into an improvement where they changed places, or it was judged at a
+// smaller alpha, which marks less than the spec asks for.
+func Compatible(h *journal.Header, was, s *spec.Spec) error {
+	names := make([]string, len(h.Arms))
+	for i, a := range h.Arms {
+		names[i] = a.Name
+	}
+	want := []string{s.Baseline}
+	for _, a := range s.Arms {
+		if a.Name != s.Baseline {
+			want = append(want, a.Name)
+		}
+	}
+	if len(names) == 0 || names[0] != want[0] || !slices.Equal(slices.Sorted(slices.Values(names)), slices.Sorted(slices.Values(want))) {
+		return fmt.Errorf("its arms are %.100q, and those of the spec are %q, the baseline first: measure again with this spec", names, want)
+	}
+	if was != nil && was.Alpha < s.Alpha {
+		return fmt.Errorf("its rows were judged at alpha %g, and the spec asks for %g, at which more is marked: measure again with this spec", was.Alpha, s.Alpha)
+	}
+	return nil
 }
 
 // redraw draws the verdict of a judged row from its figures.

@@ -283,6 +283,9 @@ func judge(a *report.Analysis, s *spec.Spec, changed []string, approved string) 
 	case a.Header.Shard != "":
 		return fmt.Errorf("it is shard %.10q of a run: join the shards first, by tandem merge", a.Header.Shard)
 	}
+	if err := report.Compatible(a.Header, a.Spec, s); err != nil {
+		return err
+	}
 	// A filter would excuse rows for being absent, and is a claim. So is what
 	// the result says of changes to the benchmark.
 	a.Header.Filter = nil

@@ -44,8 +44,9 @@ func TestCommentRefusesForgedResults(t *testing.T) {
 		"a contradiction": {zipped(t, map[string][]byte{"result.json": edited(t, func(d map[string]any) {
 			find(d, "http/json-post", "rps")["ratio"] = 1
 		})}), "contradicts itself"},
-		"a same-code run": {zipped(t, map[string][]byte{"result.json": edited(t, func(d map[string]any) { d["same"] = true })}), "same-code run"},
-		"a shard":         {zipped(t, map[string][]byte{"result.json": edited(t, func(d map[string]any) { d["shard"] = "1/2" })}), "join the shards"},
+		"a same-code run":     {zipped(t, map[string][]byte{"result.json": edited(t, func(d map[string]any) { d["same"] = true })}), "same-code run"},
+		"an alpha of its own": {zipped(t, map[string][]byte{"result.json": edited(t, func(d map[string]any) { d["spec"].(map[string]any)["alpha"] = 1e-12 })}), "judged at alpha 1e-12"},
+		"a shard":             {zipped(t, map[string][]byte{"result.json": edited(t, func(d map[string]any) { d["shard"] = "1/2" })}), "join the shards"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			j := newJob(t)
