@@ -204,7 +204,7 @@ func (c *commenter) changes(ctx context.Context, p github.Pull) (changed []strin
 	// The spec's own folder is where it names files from; a command may name
 	// them from the top of the tree.
 	own := c.specName()
-	watched := []string{own}
+	watched := []string{own, c.flags.workflow} // which measures, and could upload what it likes
 	for _, name := range c.spec.Harness() {
 		watched = append(watched, path.Join(path.Dir(own), name), path.Clean(name))
 	}
@@ -212,6 +212,9 @@ func (c *commenter) changes(ctx context.Context, p github.Pull) (changed []strin
 		if slices.ContainsFunc(watched, func(w string) bool { return f == w || strings.HasPrefix(f, w+"/") }) {
 			changed = append(changed, f)
 		}
+	}
+	if len(files) >= github.MostFiles {
+		changed = append(changed, "more files than GitHub lists")
 	}
 	slices.Sort(changed)
 	if label := c.spec.Policy.SpecChangedLabel; slices.Contains(p.Labels, label) {

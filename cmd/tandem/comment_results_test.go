@@ -92,13 +92,15 @@ func TestCommentOfAChangedSpec(t *testing.T) {
 		wants         []string
 		without       string
 	}{
-		"nothing":            {nil, nil, nil, []string{"nothing moved (passed)"}, "changes the benchmark"},
-		"other files":        {[]string{"src/bench.yaml", "body.json.bak"}, nil, nil, []string{"nothing moved (passed)"}, "changes the benchmark"},
-		"the spec":           {[]string{"bench.yaml"}, nil, nil, []string{"nothing moved (failed)", "changes bench.yaml, which needs the label bench-ok"}, "allows"},
-		"a renamed spec":     {[]string{"bench.yaml -> old.yaml"}, nil, nil, []string{"nothing moved (failed)", "changes bench.yaml"}, "allows"},
-		"a body on page two": {append(manyFiles(150), "body.json"), nil, nil, []string{"nothing moved (failed)", "changes body.json"}, "allows"},
-		"with the label":     {[]string{"bench.yaml"}, []string{"x", "bench-ok"}, nil, []string{"nothing moved (passed)", "its label bench-ok allows"}, "needs"},
-		"a claimed label":    {[]string{"bench.yaml"}, nil, "bench-ok", []string{"nothing moved (failed)", "which needs the label bench-ok"}, "allows"},
+		"nothing":             {nil, nil, nil, []string{"nothing moved (passed)"}, "changes the benchmark"},
+		"other files":         {[]string{"src/bench.yaml", "body.json.bak"}, nil, nil, []string{"nothing moved (passed)"}, "changes the benchmark"},
+		"the spec":            {[]string{"bench.yaml"}, nil, nil, []string{"nothing moved (failed)", "changes bench.yaml, which needs the label bench-ok"}, "allows"},
+		"a renamed spec":      {[]string{"bench.yaml -> old.yaml"}, nil, nil, []string{"nothing moved (failed)", "changes bench.yaml"}, "allows"},
+		"a body on page two":  {append(manyFiles(150), "body.json"), nil, nil, []string{"nothing moved (failed)", "changes body.json"}, "allows"},
+		"the workflow":        {[]string{".github/workflows/bench.yml"}, nil, nil, []string{"nothing moved (failed)", "changes .github/workflows/bench.yml"}, "allows"},
+		"more than is listed": {manyFiles(3000), nil, nil, []string{"nothing moved (failed)", "changes more files than GitHub lists"}, "allows"},
+		"with the label":      {[]string{"bench.yaml"}, []string{"x", "bench-ok"}, nil, []string{"nothing moved (passed)", "its label bench-ok allows"}, "needs"},
+		"a claimed label":     {[]string{"bench.yaml"}, nil, "bench-ok", []string{"nothing moved (failed)", "which needs the label bench-ok"}, "allows"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			j := newJob(t)

@@ -103,8 +103,11 @@ func (c *Client) Pull(ctx context.Context, number int) (Pull, error) {
 	return pullOf(pr), err
 }
 
+// MostFiles is how many files of a pull request GitHub lists.
+const MostFiles = 3000
+
 // Files lists the files that a pull request adds, changes, renames or deletes,
-// by both names of a renamed one. GitHub lists three thousand at most.
+// by both names of a renamed one, up to [MostFiles].
 func (c *Client) Files(ctx context.Context, number int) ([]string, error) {
 	var files []string
 	o := firstPage()
