@@ -320,6 +320,11 @@ func escape(s string) string {
 		issue := r == '-' && i >= 2 && strings.EqualFold(string(rs[i-2:i]), "gh")
 		if joins || www || issue || strings.ContainsRune(special, r) {
 			b.WriteString("&#" + strconv.Itoa(int(r)) + ";")
+			// GitHub looks for mentions and issues once entities are characters
+			// again: a space of no width keeps the mark from the name.
+			if (r == '@' || r == '#' || issue) && i+1 < len(rs) && rs[i+1] != ' ' {
+				b.WriteString("&#8203;")
+			}
 		} else {
 			b.WriteRune(r)
 		}

@@ -1,6 +1,8 @@
 package report
 
 import (
+	"html"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -34,6 +36,17 @@ func TestCompatible(t *testing.T) {
 		err := Compatible(h, &spec.Spec{Alpha: c.alpha}, s)
 		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%q at %g: found error %v, expected %q", c.arms, c.alpha, err, c.want)
+		}
+	}
+}
+
+// Where entities are read first, as GitHub does, no name is mentioned and no
+// issue is meant.
+func TestEscapeBreaksMentions(t *testing.T) {
+	for _, text := range []string{"@everyone", "a @octo/admins b", "#12", "octo/app#12", "GH-12 gh-7", "me@example.com", "@@x ##1"} {
+		decoded := html.UnescapeString(EscapeMarkdown(text))
+		if bad := regexp.MustCompile(`@\w|#\d|(?i)gh-\d`).FindString(decoded); bad != "" {
+			t.Errorf("%q becomes %q, which holds %q", text, decoded, bad)
 		}
 	}
 }
