@@ -177,7 +177,7 @@ func (a *app) measureSame(ctx context.Context, s *spec.Spec, dir string) (*repor
 	run, err := runner.Run(ctx, runner.Options{
 		Spec: s, Plan: plan, Env: a.env, Environ: a.environ, ID: "doctor", Out: filepath.Join(dir, "run"),
 		Cache: filepath.Join(state, "cache"), Work: source.WorkParent(a.env), Tool: version(), Same: true,
-		Looks: []int{plan.Blocks.Max}, Progress: bar.update, Now: a.now,
+		Looks: []int{plan.Blocks.Max}, Progress: bar.update, Now: a.now, MaxSteal: a.maxSteal,
 	})
 	bar.finish()
 	resume()
@@ -220,6 +220,10 @@ func (a *app) printResolution(s *spec.Spec, analysis *report.Analysis) error {
 		}
 		judged++
 		worst = max(worst, r.BlockSD())
+		if r.Blocks < 2 { // the rest does not count, and the warnings say why
+			fmt.Fprintf(w, "%s\t%s\t%d\tn/a\tn/a\n", r.Scenario, r.Metric, r.Blocks)
+			continue
+		}
 		fmt.Fprintf(w, "%s\t%s\t%d\t%.3fx\t%.2f%%\n", r.Scenario, r.Metric, r.Blocks, r.Ratio, 100*r.BlockSD())
 	}
 	if err := w.Flush(); err != nil {
