@@ -219,11 +219,11 @@ func (a *app) printResolution(s *spec.Spec, analysis *report.Analysis) error {
 			continue
 		}
 		judged++
-		worst = max(worst, r.BlockSD())
-		if r.Blocks < 2 { // the rest does not count, and the warnings say why
+		if r.Blocks < 2 { // the others did not count
 			fmt.Fprintf(w, "%s\t%s\t%d\tn/a\tn/a\n", r.Scenario, r.Metric, r.Blocks)
 			continue
 		}
+		worst = max(worst, r.BlockSD())
 		fmt.Fprintf(w, "%s\t%s\t%d\t%.3fx\t%.2f%%\n", r.Scenario, r.Metric, r.Blocks, r.Ratio, 100*r.BlockSD())
 	}
 	if err := w.Flush(); err != nil {
