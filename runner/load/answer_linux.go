@@ -21,14 +21,14 @@ func (l *loop) settled(c *conn) {
 // may stand behind it.
 func (l *loop) readable(c *conn, hup bool) {
 	for {
-		n, _, errno := syscall.RawSyscall(unix.SYS_READ, uintptr(c.fd), uintptr(unsafe.Pointer(&l.buf[0])), uintptr(len(l.buf)))
+		n, _, errno := syscall.RawSyscall6(unix.SYS_RECVFROM, uintptr(c.fd), uintptr(unsafe.Pointer(&l.buf[0])), uintptr(len(l.buf)), 0, 0, 0)
 		switch {
 		case errno == syscall.EAGAIN:
 			return
 		case errno == syscall.EINTR:
 			continue
 		case errno != 0:
-			l.drop(c, classify(errno), os.NewSyscallError("read", errno))
+			l.drop(c, classify(errno), os.NewSyscallError("recvfrom", errno))
 			return
 		case n == 0:
 			l.hungUp(c)

@@ -328,9 +328,10 @@ func (l *loop) emit(c *conn, wire []byte) {
 }
 
 // write writes what the socket takes. An error is not dealt with here: the
-// event that comes with it tells more, and may come with a response.
+// event that comes with it tells more, and may come with a response. sendto
+// is a few per cent cheaper than write, which takes the way of files.
 func (l *loop) write(c *conn, b []byte) int {
-	n, _, errno := syscall.RawSyscall(unix.SYS_WRITE, uintptr(c.fd), uintptr(unsafe.Pointer(&b[0])), uintptr(len(b)))
+	n, _, errno := syscall.RawSyscall6(unix.SYS_SENDTO, uintptr(c.fd), uintptr(unsafe.Pointer(&b[0])), uintptr(len(b)), unix.MSG_NOSIGNAL, 0, 0)
 	if errno != 0 {
 		return 0
 	}

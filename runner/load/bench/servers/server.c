@@ -47,7 +47,7 @@ int main(int argc, char **argv) {
                 }
                 continue;
             }
-            ssize_t r = read(fd, buf, sizeof buf);
+            ssize_t r = recv(fd, buf, sizeof buf, 0);
             if (r <= 0) {
                 close(fd);
                 continue;
@@ -57,7 +57,7 @@ int main(int argc, char **argv) {
                 if (p - buf >= 3 && p[-1] == '\r' && p[-2] == '\n') count++;
             for (; count > 0; count -= BATCH) {
                 int k = count < BATCH ? count : BATCH;
-                if (write(fd, out, (size_t)k * LEN) < 0) break;
+                if (send(fd, out, (size_t)k * LEN, MSG_NOSIGNAL) < 0) break;
             }
         }
     }
