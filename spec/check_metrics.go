@@ -29,8 +29,8 @@ func (d *decoder) unknownMetric(n *node, key, name string, custom []string) {
 		}
 	case metricWords[strings.ToLower(name)] != "":
 		hint = fmt.Sprintf("did you mean %q?", metricWords[strings.ToLower(name)])
-	case nearest(name, all) != "":
-		hint = fmt.Sprintf("did you mean %q?", nearest(name, all))
+	case Nearest(name, all) != "":
+		hint = fmt.Sprintf("did you mean %q?", Nearest(name, all))
 	}
 	d.errorOn(n, kindMetric, fmt.Sprintf("%s: there is no metric %s", key, quote(name)), hint)
 }
@@ -198,7 +198,7 @@ func (x *selection) scenarioHint(glob string) string {
 			break
 		}
 	}
-	if near := nearest(strings.Trim(glob, "*"), names); near != "" {
+	if near := Nearest(strings.Trim(glob, "*"), names); near != "" {
 		return fmt.Sprintf("did you mean %q?", near)
 	}
 	return "scenarios: " + keyList(names, 6)
@@ -231,7 +231,7 @@ func (x *selection) missingMetric(n *node, u metricUse, sc Scenario) {
 		return
 	}
 	hint := "metrics: rps, cpu_per_request, latency.p99, ..."
-	if near := nearest(u.metric, append(MetricNames(), x.custom...)); near != "" {
+	if near := Nearest(u.metric, append(MetricNames(), x.custom...)); near != "" {
 		hint = fmt.Sprintf("did you mean %s.%s?", u.side, near)
 	} else if word := metricWords[u.metric]; word != "" {
 		hint = fmt.Sprintf("did you mean %s.%s?", u.side, word)
@@ -251,7 +251,7 @@ func (x *selection) axis(n *node, u axisUse, sc Scenario, t Threshold) bool {
 		for _, a := range sc.Matrix {
 			names = append(names, a.Name)
 		}
-		if near := nearest(u.axis, names); near != "" {
+		if near := Nearest(u.axis, names); near != "" {
 			hint = fmt.Sprintf("did you mean matrix.%s?", near)
 		}
 		x.d.errorIn(n, u.at, u.size, kindReference, fmt.Sprintf("matrix.%s: scenario %s has no axis %q", u.axis, sc.Name, u.axis), hint)

@@ -48,7 +48,7 @@ func (d *decoder) armRef(n *node, key, name string, arms []Arm) bool {
 		return true
 	}
 	hint := "arms: " + strings.Join(names, ", ")
-	if near := nearest(name, names); near != "" {
+	if near := Nearest(name, names); near != "" {
 		hint = fmt.Sprintf("did you mean %q?", near)
 	}
 	d.errorOn(n, kindUndefined, fmt.Sprintf("%s: there is no arm %q", key, name), hint)

@@ -89,7 +89,7 @@ func (d *decoder) hostRef(v value) string {
 	if len(names) > 0 {
 		hint = "hosts: " + strings.Join(names, ", ")
 	}
-	if near := nearest(name, names); near != "" {
+	if near := Nearest(name, names); near != "" {
 		hint = fmt.Sprintf("did you mean %q?", near)
 	}
 	d.errorOn(v.node, kindUndefined, fmt.Sprintf("host: there is no host %q", name), hint)

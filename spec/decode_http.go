@@ -92,7 +92,7 @@ func (d *decoder) method(v value) string {
 		return s
 	}
 	hint := "methods: " + strings.Join(methods, ", ")
-	if near := nearest(s, methods); near != "" {
+	if near := Nearest(s, methods); near != "" {
 		hint = fmt.Sprintf("did you mean %q?", near)
 	}
 	d.errorOn(v.node, kindBadValue, fmt.Sprintf("method: expected a method such as GET or POST, found %s", found(v, s)), hint)

@@ -137,7 +137,7 @@ func (d *decoder) cpuList(v value, def string) string {
 	}
 	if _, err := parseCPUs(s); err != nil || v.tag == tagFloat || v.tag == tagBool {
 		hint := ""
-		if near := nearest(s, []string{"auto", "none"}); near != "" {
+		if near := Nearest(s, []string{"auto", "none"}); near != "" {
 			hint = fmt.Sprintf("did you mean %q?", near)
 		} else if err != nil {
 			hint = err.Error()

@@ -243,8 +243,8 @@ func (c *exprChecker) unknownName(n *ast.IdentifierNode) exprType {
 		hint = fmt.Sprintf("write head.%s or base.%s", n.Value, n.Value)
 	case c.lang == gateLanguage && isFamily:
 		hint = fmt.Sprintf("write head.%s.p99, say, or base.%s.p99", n.Value, n.Value)
-	case nearest(n.Value, c.lang.order) != "":
-		hint = fmt.Sprintf("did you mean %q?", nearest(n.Value, c.lang.order))
+	case Nearest(n.Value, c.lang.order) != "":
+		hint = fmt.Sprintf("did you mean %q?", Nearest(n.Value, c.lang.order))
 	}
 	return c.on(n, hint, "unknown name %q", n.Value)
 }

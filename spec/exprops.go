@@ -209,7 +209,7 @@ func (c *exprChecker) verdictWord(name, word ast.Node) {
 		return
 	}
 	hint := "verdicts: " + strings.Join(verdicts, ", ")
-	if near := nearest(s.Value, verdicts); near != "" {
+	if near := Nearest(s.Value, verdicts); near != "" {
 		hint = fmt.Sprintf("did you mean %q?", near)
 	}
 	c.on(word, hint, "verdict is never %q", s.Value)
@@ -258,7 +258,7 @@ func (c *exprChecker) call(n ast.Node, name string, args []ast.Node) exprType {
 		}
 		slices.Sort(known)
 		hint := "functions: " + strings.Join(known, ", ")
-		if near := nearest(name, known); near != "" {
+		if near := Nearest(name, known); near != "" {
 			hint = fmt.Sprintf("did you mean %q?", near)
 		}
 		return c.on(n, hint, "there is no function %q in this language", name)

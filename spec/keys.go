@@ -103,7 +103,7 @@ func (d *decoder) unknownKeyHint(f field, m mapping) string {
 	case key == "on" && m.object == rootObject:
 		return "a bench.yaml has no triggers; they belong in the workflow"
 	}
-	near := nearest(key, m.object.keys)
+	near := Nearest(key, m.object.keys)
 	elsewhere := homeOfSynonym(key, m.object)
 	if word := synonym(key, m.object.keys); near == "" || elsewhere != "" && levenshtein.Distance(key, near, nil) > 1 {
 		near = word

@@ -156,7 +156,7 @@ func (d *decoder) axesHint(g grid, ex *node) string {
 	}
 	for _, f := range ex.fields {
 		if !slices.Contains(names, f.key.text) {
-			if near := nearest(f.key.text, names); near != "" {
+			if near := Nearest(f.key.text, names); near != "" {
 				return fmt.Sprintf("there is no axis %q; did you mean %q?", f.key.text, near)
 			}
 			return fmt.Sprintf("there is no axis %q; axes: %s", f.key.text, strings.Join(names, ", "))

@@ -77,7 +77,7 @@ func (d *decoder) applyProfile(root *node, names []string) (*node, bool) {
 	if len(names) > 0 {
 		hint = "profiles: " + strings.Join(names, ", ")
 	}
-	if near := nearest(d.o.Profile, names); near != "" {
+	if near := Nearest(d.o.Profile, names); near != "" {
 		hint = fmt.Sprintf("did you mean %q?", near)
 	}
 	if profiles == nil || profiles.get(d.o.Profile) == nil {

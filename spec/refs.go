@@ -126,7 +126,7 @@ func (d *decoder) knownRef(v value, p part, sc *scope) bool {
 		return fail("it knows "+refList(sc), "%s is not known in %s", p.text, sc.where)
 	}
 	hint := "it knows " + refList(sc)
-	if near := nearest(p.name, slices.Concat(sc.names, d.axisRefs())); near != "" {
+	if near := Nearest(p.name, slices.Concat(sc.names, d.axisRefs())); near != "" {
 		hint = "did you mean ${" + near + "}?"
 	} else if strings.ToUpper(p.name) == p.name || d.isEnv(p.name) {
 		hint = "write ${env." + p.name + "} for the environment, or $" + p.name + " for a variable of the shell"
@@ -207,7 +207,7 @@ func (d *decoder) knownAxis(axis string, p part, fail failFunc) bool {
 		return fail("add one: matrix: { "+axis+": [...] }", "%s: the scenario has no matrix", p.text)
 	}
 	hint := "its axes are " + strings.Join(axes, ", ")
-	if near := nearest(axis, axes); near != "" {
+	if near := Nearest(axis, axes); near != "" {
 		hint = "did you mean ${matrix." + near + "}?"
 	}
 	return fail(hint, "%s: the matrix has no axis %q", p.text, axis)
@@ -224,7 +224,7 @@ func (d *decoder) knownService(ref string, p part, fail failFunc) bool {
 	}
 	if !slices.Contains(d.marks.services, name) {
 		hint := ""
-		if near := nearest(name, d.marks.services); near != "" {
+		if near := Nearest(name, d.marks.services); near != "" {
 			hint = "did you mean ${services." + near + "." + field + "}?"
 		}
 		return fail(hint, "%s: there is no service %q", p.text, name)

@@ -53,7 +53,7 @@ func (d *decoder) knownRequestRef(p part, sc *scope, fail failFunc) (known, ok b
 }
 
 func refHint(prefix, name string, names []string, none string) string {
-	if near := nearest(name, names); near != "" {
+	if near := Nearest(name, names); near != "" {
 		return fmt.Sprintf("did you mean ${%s.%s}?", prefix, near)
 	}
 	if len(names) == 0 {

@@ -220,7 +220,7 @@ func (d *decoder) choice(v value, words ...string) (string, bool) {
 		return s, true
 	}
 	hint := ""
-	if near := nearest(s, words); near != "" {
+	if near := Nearest(s, words); near != "" {
 		hint = fmt.Sprintf("did you mean %q?", near)
 	} else if i := slices.IndexFunc(words, func(w string) bool { return strings.EqualFold(w, strings.TrimPrefix(s, "SIG")) }); i >= 0 {
 		hint = fmt.Sprintf("did you mean %q?", words[i])

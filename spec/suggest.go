@@ -10,11 +10,7 @@ import (
 
 // Nearest returns the candidate that a misspelled word, of the command line,
 // say, was probably meant to be, or "".
-func Nearest(word string, candidates []string) string { return nearest(word, candidates) }
-
-// nearest returns the candidate that a misspelled word was probably meant
-// to be, or "".
-func nearest(word string, candidates []string) string {
+func Nearest(word string, candidates []string) string {
 	if word == "" || len(word) > 2*maxName {
 		return ""
 	}

@@ -212,7 +212,7 @@ func (x *syntaxFault) anchor() (pos, int, string, string) {
 	for _, m := range anchorRule.FindAllStringSubmatch(x.d.src.text, -1) {
 		anchors = append(anchors, m[1])
 	}
-	if near := nearest(name, anchors); near != "" {
+	if near := Nearest(name, anchors); near != "" {
 		hint = fmt.Sprintf("did you mean *%s?", near)
 	}
 	loc := regexp.MustCompile(`\*` + regexp.QuoteMeta(name) + `(?:[^A-Za-z0-9_-]|$)`).FindStringIndex(x.d.src.text)
