@@ -54,7 +54,7 @@ func (sn *snapshot) first() int {
 }
 
 // whole reports whether nothing is left to measure.
-func (sn *snapshot) whole() bool { return sn.first() == blocks }
+func (sn *snapshot) whole() bool { return sn.first() == roundBlocks }
 
 // syncedPart is what of a journal is known to be on the disk: all up to the
 // header's line or the end of a block, whichever is later.

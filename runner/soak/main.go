@@ -49,7 +49,8 @@ func main() {
 	}
 }
 
-// run parses the command line and breaks runs until the time is up.
+// run parses the command line and does what it asks for. ok is false where
+// anything was wrong.
 func run(ctx context.Context, args []string, out io.Writer) (ok bool, err error) {
 	fs := flag.NewFlagSet("soak", flag.ContinueOnError)
 	tandem := fs.String("tandem", "tandem", "the `program` to break")
@@ -67,30 +68,40 @@ func run(ctx context.Context, args []string, out io.Writer) (ok bool, err error)
 	if _, err := os.Stat(program); err != nil {
 		return false, fmt.Errorf("-tandem: %w (build it: go build -o %s ./cmd/tandem)", err, *tandem)
 	}
-	s, err := newSoak(program, rand.New(rand.NewPCG(*seed, 0)), out)
+	blocks := roundBlocks
+	if *flat > 0 {
+		blocks = blocksFor(*flat)
+	}
+	s, err := newSoak(program, blocks, rand.New(rand.NewPCG(*seed, 0)), out)
 	if err != nil {
 		return false, err
 	}
 	if *flat > 0 {
 		err = s.flat(ctx, *flat)
-		return len(s.tally.wrong) == 0, errors.Join(err, os.RemoveAll(s.dir))
+	} else {
+		fmt.Fprintf(out, "soak: seed %d, in %s\n", *seed, s.dir)
+		err = s.breakRuns(ctx, *last, *pause)
+		s.tally.print(out)
 	}
-	fmt.Fprintf(out, "soak: seed %d, in %s\n", *seed, s.dir)
-	for end := time.Now().Add(*last); time.Now().Before(end) && ctx.Err() == nil && len(s.tally.wrong) < maxWrong; {
+	if err != nil || len(s.tally.wrong) > 0 {
+		fmt.Fprintln(out, "soak: kept", s.dir)
+		return false, err
+	}
+	return true, os.RemoveAll(s.dir)
+}
+
+// breakRuns breaks runs until the time is up, or too much is wrong.
+func (s *soak) breakRuns(ctx context.Context, last, pause time.Duration) error {
+	for end := time.Now().Add(last); time.Now().Before(end) && ctx.Err() == nil && len(s.tally.wrong) < maxWrong; {
 		if err := s.round(ctx); err != nil {
-			return false, err
+			return err
 		}
 		select {
 		case <-ctx.Done():
-		case <-time.After(*pause):
+		case <-time.After(pause):
 		}
 	}
-	s.tally.print(out)
-	if len(s.tally.wrong) > 0 {
-		fmt.Fprintln(out, "soak: kept", s.dir)
-		return false, nil
-	}
-	return true, os.RemoveAll(s.dir)
+	return nil
 }
 
 // maxWrong is how many things may be wrong before the soak gives up: the same

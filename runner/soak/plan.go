@@ -18,9 +18,9 @@ import (
 // The plan: small enough for a run of two seconds, with every kind of process
 // that Tandem starts.
 const (
-	blocks = 5
-	copies = 2
-	bench  = `version: 1
+	copies      = 2
+	roundBlocks = 5
+	bench       = `version: 1
 name: soak
 arms: { base: { git: HEAD~1, merge_base: false }, head: { dir: . } }
 build: [ "sleep 0.2 && cp source.txt built.txt" ]
@@ -47,8 +47,9 @@ var (
 	scenarios = [...]string{"closed", "open", "tool"}
 )
 
-// layOut makes the repository that the runs work on.
-func (s *soak) layOut() error {
+// layOut makes the repository that the runs work on, with a plan of so many
+// blocks.
+func (s *soak) layOut(blocks int) error {
 	self, err := os.Executable()
 	if err != nil {
 		return err

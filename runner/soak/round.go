@@ -36,7 +36,7 @@ type soak struct {
 	groups map[string]bool
 }
 
-func newSoak(tandem string, rng *rand.Rand, out io.Writer) (*soak, error) {
+func newSoak(tandem string, blocks int, rng *rand.Rand, out io.Writer) (*soak, error) {
 	dir, err := os.MkdirTemp("", "tandem-soak-")
 	if err != nil {
 		return nil, err
@@ -47,7 +47,7 @@ func newSoak(tandem string, rng *rand.Rand, out io.Writer) (*soak, error) {
 		"GIT_CONFIG_NOSYSTEM=1", "GIT_AUTHOR_NAME=S", "GIT_AUTHOR_EMAIL=s@example.com",
 		"GIT_COMMITTER_NAME=S", "GIT_COMMITTER_EMAIL=s@example.com",
 	}
-	return s, s.layOut()
+	return s, s.layOut(blocks)
 }
 
 func (s *soak) repo() string    { return filepath.Join(s.dir, "repository") }
