@@ -22,11 +22,12 @@ import (
 const maxDropped = 1.0 / 3
 
 // Analyze judges a run. A nil spec means the one that the journal carries; a
-// given one brings its own judged metrics, thresholds and policies, and the
-// scenarios that it names are held against those of the run.
+// given one brings its own alpha, judged metrics, thresholds and policies, and
+// the scenarios that it names are held against those of the run.
 //
-// It fails only where the journal cannot be understood at all. A run that was
-// cut off is analysed as far as it goes and says so in Partial.
+// It fails only where the journal cannot be understood at all, or is of other
+// arms than a given spec. A run that was cut off is analysed as far as it goes
+// and says so in Partial.
 func Analyze(j *journal.Run, s *spec.Spec) (*Analysis, error) {
 	if j == nil || j.Header == nil {
 		return nil, errors.New("the journal has no header, so there is nothing to report")
@@ -38,6 +39,11 @@ func Analyze(j *journal.Run, s *spec.Spec) (*Analysis, error) {
 	run, err := headerSpec(h)
 	if err != nil {
 		return nil, err
+	}
+	if s != nil {
+		if err := sameArms(h.Arms, s); err != nil {
+			return nil, err
+		}
 	}
 	a := &Analysis{Header: h, Spec: s, SpecSide: "given", Baseline: h.Arms[0], Arms: h.Arms, run: j}
 	if s == nil {

@@ -82,7 +82,9 @@ func TestChangedSpecInEveryFormat(t *testing.T) {
 	check(t, Write(&b, "json", a, RenderOptions{}))
 	again, err := ReadResult(&b)
 	check(t, err)
-	again.Regate(&spec.Spec{Judge: a.Spec.Judge, Alpha: 0.01, Margin: 0.01, Scenarios: a.Spec.Scenarios, Policy: spec.Policy{SpecChanged: spec.Fail}})
+	s := *a.Spec
+	s.Policy = spec.Policy{SpecChanged: spec.Fail}
+	check(t, again.Regate(&s))
 	if o := again.Header.Origin; o == nil || len(o.Changed) != len(many) || o.MergeBase != "m1" || again.Outcome != GateFailed {
 		t.Errorf("read back: %+v, outcome %s", again.Header.Origin, again.Outcome)
 	}

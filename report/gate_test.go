@@ -255,7 +255,7 @@ func TestRegateAddsWhatIsMissing(t *testing.T) {
 	a := analyze(t, w)
 	full := newWorld("a", "b")
 	full.judge = []string{"rps", "latency.p99"}
-	a.Regate(full.spec())
+	check(t, a.Regate(full.spec()))
 	if r := row(t, a, "b", "rps"); r.Verdict != Removed {
 		t.Errorf("a scenario that the result lacks: %s", r.Verdict)
 	}

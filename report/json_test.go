@@ -71,7 +71,7 @@ func TestResultRoundTrip(t *testing.T) {
 			if diff := cmp.Diff(first.String(), second.String()); diff != "" {
 				t.Errorf("json differs:\n%s", diff)
 			}
-			back.Regate(a.Spec)
+			check(t, back.Regate(a.Spec))
 			opts := cmp.Options{cmpopts.EquateNaNs(), cmpopts.EquateEmpty(), cmpopts.EquateApprox(1e-12, 0)}
 			if diff := cmp.Diff(a.Gates, back.Gates, opts); diff != "" {
 				t.Errorf("gates differ after Regate:\n%s", diff)

@@ -18,8 +18,16 @@ import (
 // lacks is added, as removed or failed, so that leaving it out cannot pass.
 //
 // The noise is that of the run: it takes trials to compute it anew, which is
-// what [Analyze] does with a journal.
-func (a *Analysis) Regate(s *spec.Spec) {
+// what [Analyze] does with a journal. So a result that was judged at a smaller
+// alpha than s asks for is refused, as it marks less, and so is one of other
+// arms than those of s. Nothing is changed then.
+func (a *Analysis) Regate(s *spec.Spec) error {
+	if err := sameArms(a.Header.Arms, s); err != nil {
+		return err
+	}
+	if a.Spec.Alpha < s.Alpha {
+		return fmt.Errorf("its rows were judged at alpha %g, and the spec asks for %g, at which more is marked: measure again with this spec", a.Spec.Alpha, s.Alpha)
+	}
 	known := byID(s)
 	for i := range a.Rows {
 		if r := &a.Rows[i]; r.Judged {
@@ -52,15 +60,14 @@ func (a *Analysis) Regate(s *spec.Spec) {
 	a.addMissing(was, s)
 	a.Warnings = append(a.Warnings, idleThresholds(a)...)
 	a.applyGates()
+	return nil
 }
 
-// Compatible reports why a result, or a run, cannot be judged by a spec that is
-// trusted where it is not: it has other arms, which would turn a regression
-// into an improvement where they changed places, or it was judged at a
-// smaller alpha, which marks less than the spec asks for.
-func Compatible(h *journal.Header, was, s *spec.Spec) error {
-	names := make([]string, len(h.Arms))
-	for i, a := range h.Arms {
+// sameArms refuses arms that are not those of the spec, the baseline first.
+// Where two changed places, a regression would become an improvement.
+func sameArms(arms []journal.Arm, s *spec.Spec) error {
+	names := make([]string, len(arms))
+	for i, a := range arms {
 		names[i] = a.Name
 	}
 	want := []string{s.Baseline}
@@ -71,9 +78,6 @@ func Compatible(h *journal.Header, was, s *spec.Spec) error {
 	}
 	if len(names) == 0 || names[0] != want[0] || !slices.Equal(slices.Sorted(slices.Values(names)), slices.Sorted(slices.Values(want))) {
 		return fmt.Errorf("its arms are %.100q, and those of the spec are %q, the baseline first: measure again with this spec", names, want)
-	}
-	if was != nil && was.Alpha < s.Alpha {
-		return fmt.Errorf("its rows were judged at alpha %g, and the spec asks for %g, at which more is marked: measure again with this spec", was.Alpha, s.Alpha)
 	}
 	return nil
 }

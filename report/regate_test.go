@@ -11,7 +11,7 @@ import (
 )
 
 // A result whose arms are others, or stand in another order, is not judged.
-func TestCompatible(t *testing.T) {
+func TestRegateRefuses(t *testing.T) {
 	s := &spec.Spec{Baseline: "base", Alpha: 0.01, Arms: []spec.Arm{{Name: "a"}, {Name: "base"}, {Name: "b"}}}
 	for _, c := range []struct {
 		arms  string
@@ -33,7 +33,8 @@ func TestCompatible(t *testing.T) {
 		for _, name := range strings.Fields(c.arms) {
 			h.Arms = append(h.Arms, journal.Arm{Name: name})
 		}
-		err := Compatible(h, &spec.Spec{Alpha: c.alpha}, s)
+		a := &Analysis{Header: h, Spec: &spec.Spec{Alpha: c.alpha}}
+		err := a.Regate(s)
 		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%q at %g: found error %v, expected %q", c.arms, c.alpha, err, c.want)
 		}

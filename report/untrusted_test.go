@@ -29,7 +29,7 @@ func TestUntrustedAcceptsWhatWeWrite(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			back, err := ReadUntrusted(bytes.NewReader(resultJSON(t, name)))
 			check(t, err)
-			back.Regate(a.Spec)
+			check(t, back.Regate(a.Spec))
 			opts := cmp.Options{cmpopts.EquateNaNs(), cmpopts.EquateEmpty(), cmpopts.EquateApprox(1e-9, 0), cmpopts.IgnoreUnexported(Row{})}
 			if diff := cmp.Diff(a.Rows, back.Rows, opts); diff != "" {
 				t.Errorf("rows differ:\n%s", diff)
@@ -166,7 +166,7 @@ func TestRegateIgnoresClaims(t *testing.T) {
 			check(t, err)
 			s := *analyses()["moved"].Spec
 			limit(&s)
-			a.Regate(&s)
+			check(t, a.Regate(&s))
 			r := row(t, a, "http/json-post", "rps")
 			if r.Verdict != Regressed || !r.Marked || r.Worse < 0.05 || r.Better != "higher" {
 				t.Errorf("%s, marked %v, worse %g, better %s", r.Verdict, r.Marked, r.Worse, r.Better)
@@ -212,7 +212,7 @@ func TestRegateWithoutFigures(t *testing.T) {
 		a, err := ReadUntrusted(bytes.NewReader(in))
 		check(t, err)
 		s := *analyses()["one"].Spec
-		a.Regate(&s)
+		check(t, a.Regate(&s))
 		if got := a.Rows[0].Verdict; got != c.want || a.Outcome != c.outcome {
 			t.Errorf("%v with %d and %d trials: %s and %s, want %s and %s", c.claim, c.base, c.head, got, a.Outcome, c.want, c.outcome)
 		}
@@ -225,8 +225,8 @@ func TestRegateSaysThatTheSpecIsAnother(t *testing.T) {
 	check(t, err)
 	s := *analyses()["one"].Spec
 	s.Digest = "d2"
-	a.Regate(&s)
-	a.Regate(&s)
+	check(t, a.Regate(&s))
+	check(t, a.Regate(&s))
 	if got := strings.Count(strings.Join(a.Warnings, "\n"), anotherSpec); got != 1 {
 		t.Errorf("said %d times: %q", got, a.Warnings)
 	}
@@ -245,7 +245,9 @@ func FuzzReadUntrusted(f *testing.F) {
 		if err != nil {
 			return
 		}
-		a.Regate(&s)
+		if a.Regate(&s) != nil {
+			return
+		}
 		for _, r := range a.Rows {
 			if r.Judged && r.Verdict.measured() && !(r.Ratio > 0 && !math.IsInf(r.Ratio, 0)) {
 				t.Errorf("%s: %s with the ratio %g", r.Scenario, r.Verdict, r.Ratio)

@@ -85,12 +85,9 @@ func (a *app) regate(arg string, s *spec.Spec) (*report.Analysis, error) {
 	if err := wholeTable(arg, run.Header); err != nil {
 		return nil, err
 	}
-	if err := report.Compatible(run.Header, nil, s); err != nil { // alpha is the spec's then
-		return nil, usageErrorf("%s: %w", arg, err)
-	}
 	analysis, err := report.Analyze(run, s)
 	if err != nil {
-		return nil, &exitError{exitUsage, err}
+		return nil, usageErrorf("%s: %w", arg, err)
 	}
 	return analysis, nil
 }
@@ -108,10 +105,9 @@ func readResult(path string, s *spec.Spec) (*report.Analysis, error) {
 	if err := wholeTable(path, analysis.Header); err != nil {
 		return nil, err
 	}
-	if err := report.Compatible(analysis.Header, analysis.Spec, s); err != nil {
+	if err := analysis.Regate(s); err != nil {
 		return nil, usageErrorf("%s: %w", path, err)
 	}
-	analysis.Regate(s)
 	return analysis, nil
 }
 

@@ -274,28 +274,30 @@ func readOpened(f *os.File) (*report.Analysis, error) {
 	return a, err
 }
 
-// judge gates a result by the trusted spec. changed is what the pull request
+// judge gates a result by the trusted spec, and refuses one that says of itself
+// that it is of another commit than the run. changed is what the pull request
 // changes of the benchmark, and approved the label that allows it.
-func judge(a *report.Analysis, s *spec.Spec, changed []string, approved string) error {
+func judge(a *report.Analysis, s *spec.Spec, commit string, changed []string, approved string) error {
+	origin := journal.Origin{}
+	if a.Header.Origin != nil {
+		origin = *a.Header.Origin
+	}
 	switch {
 	case a.Header.Same:
 		return errors.New("it is of a same-code run, which says nothing of the pull request")
 	case a.Header.Shard != "":
 		return fmt.Errorf("it is shard %.10q of a run: join the shards first, by tandem merge", a.Header.Shard)
-	}
-	if err := report.Compatible(a.Header, a.Spec, s); err != nil {
-		return err
+	case origin.Head != "" && origin.Head != commit:
+		return fmt.Errorf("it is of commit %.12q, and the workflow run of %.12q", origin.Head, commit)
 	}
 	// A filter would excuse rows for being absent, and is a claim. So is what
 	// the result says of changes to the benchmark.
 	a.Header.Filter = nil
-	origin := journal.Origin{}
-	if a.Header.Origin != nil {
-		origin = *a.Header.Origin
-	}
 	origin.Changed, origin.Approved = changed, approved
 	a.Header.Origin = &origin
-	a.Regate(s)
+	if err := a.Regate(s); err != nil {
+		return err
+	}
 	a.Spec.Name = s.Name
 	return nil
 }

@@ -159,7 +159,7 @@ func (c *commenter) comment(ctx context.Context, p github.Pull) (string, error) 
 	}
 	a, err := c.readResult(ctx)
 	if err == nil {
-		if why := judge(a, c.spec, changed, approved); why != nil {
+		if why := judge(a, c.spec, c.run.Commit, changed, approved); why != nil {
 			err = &refusedResult{why}
 		}
 	}

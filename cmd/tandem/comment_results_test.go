@@ -47,6 +47,7 @@ func TestCommentRefusesForgedResults(t *testing.T) {
 		"a same-code run":     {zipped(t, map[string][]byte{"result.json": edited(t, func(d map[string]any) { d["same"] = true })}), "same-code run"},
 		"an alpha of its own": {zipped(t, map[string][]byte{"result.json": edited(t, func(d map[string]any) { d["spec"].(map[string]any)["alpha"] = 1e-12 })}), "judged at alpha 1e-12"},
 		"a shard":             {zipped(t, map[string][]byte{"result.json": edited(t, func(d map[string]any) { d["shard"] = "1/2" })}), "join the shards"},
+		"another commit's":    {zipped(t, map[string][]byte{"result.json": edited(t, func(d map[string]any) { d["revisions"] = map[string]any{"head": headB} })}), `of commit "b2b2b2b2b2b2", and the workflow run of "a1a1a1a1a1a1"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			j := newJob(t)

@@ -292,6 +292,7 @@ func judge(j *journal.Run, arm, metric string, from, to int) (report.Row, error)
 	if err := json.Unmarshal(h.Spec, &s); err != nil {
 		return report.Row{}, err
 	}
+	s.Arms = slices.DeleteFunc(s.Arms, func(a spec.Arm) bool { return a.Name != arm && a.Name != s.Baseline })
 	part := &journal.Run{Header: &h, End: &journal.End{Reason: journal.EndBlocks, Ended: j.Ends[to-1].Ended}}
 	for _, t := range j.Trials {
 		if t.Block >= from && t.Block < to && (t.Arm == arm || t.Arm == h.Arms[0].Name) {
